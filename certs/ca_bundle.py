@@ -219,8 +219,8 @@ class BundleContents:
         )
 
     @property
-    def failure(self) -> str:
-        """The reason why a configuration could not be read or written; "" if none failed."""
+    def access_problem(self) -> str:
+        """The problem of a configuration that could not be read or written; "" if there is none."""
         return _first(content.problem for content in self.contents if content.failed)
 
     def trusted_by_all(self, certificate: bytes) -> bool:

@@ -1,6 +1,7 @@
 """Inspect an installation's certificates: the Secret, `caBundle`, and the leaf of each replica.
 
-`inspect` reads the objects and judges them; `verify` connects to the replicas as well.
+`inspect` judges the objects and does a TLS handshake with each replica; `verify` does the
+handshakes only.
 """
 
 from __future__ import annotations

@@ -51,8 +51,9 @@ class Keeper:
         self.authorities: Authorities | None = None
         #: A problem for an administrator to fix, although API servers trust the leaf; "" if none.
         self.warning = ""
-        #: The reason why a webhook configuration lacks the CAs, so that the next round tries again.
-        self.failure = ""
+        #: The reason why a webhook configuration lacks the CAs although the round was completed, so
+        #: that the next round comes soon; "" if none lacks them.
+        self.unpublished_reason = ""
         #: The changes made, for the log; the oldest notes are dropped if nobody reads them.
         self.notes: deque[str] = deque(maxlen=_NOTES)
 
@@ -68,15 +69,16 @@ class Keeper:
         """Do whatever is missing; raise CertificateError or ApiError if that is impossible.
 
         When it returns, the API server trusts the served leaf, at least when it calls through
-        the first of the webhook configurations that exist; `failure` and `warning` have the
-        details.
+        the first of the webhook configurations that exist; `unpublished_reason` and
+        `warning` have the details.
         """
         self.served.renew()  # before anything that needs the API server
         authorities, bundles = self._update_secret()
         if self.served.issuer is None:
             self.served.serve(authorities.current)
         bundles = self._bundles.publish(authorities.trusted_cas, bundles, self.notes.append)
-        self.failure, self.warning = bundles.failure, self.warning or bundles.missing_problem
+        self.unpublished_reason = bundles.access_problem
+        self.warning = self.warning or bundles.missing_problem
         self._published_durations.observe(bundles.fingerprints, bundles.revision)
         self.served.follow(authorities.current, bundles, self._published_durations)
 

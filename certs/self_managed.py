@@ -112,7 +112,8 @@ class SelfManaged:
             problem = f"internal error, please report it: {type(error).__name__}"
             defect = error
         else:
-            trusted, problem = True, self._keeper.failure if self._keeper else ""
+            trusted = True
+            problem = self._keeper.unpublished_reason if self._keeper else ""
         warning = self._keeper.warning if self._keeper else ""
         self.status = self._status(problem or warning, trusted, defect)
         return not problem

@@ -90,7 +90,7 @@ def read(words: list[str]) -> CommandSettings:
 
 def expected(settings: CommandSettings) -> dict[str, str | None]:
     """Return what we expect the program to get; None if it is known only at run time."""
-    effective = effective_env(ENV, settings, ENV)
+    effective = effective_env(ENV, settings, present=ENV)
     return {name: effective.get(name, "unset") for name in NAMES}
 
 
@@ -306,4 +306,4 @@ def test_memlock(limit: str) -> None:
 def test_srun_is_read(script: str) -> None:
     """srun(1): only ALL passes the environment on."""
     settings = read(["sh", "-c", script])
-    assert effective_env(ENV, settings, ENV) == SRUN[script]
+    assert effective_env(ENV, settings, present=ENV) == SRUN[script]

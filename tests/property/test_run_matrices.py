@@ -111,7 +111,7 @@ def test_the_text_has_each_pair_once(report: RunReport, width: int, color: bool)
     else:
         lines = overview.splitlines()
         assert sum(" → n" in line for line in lines) == len(report.pairs)
-        assert signs == sum(map(len, pair_matrix(tame).cells_by_figure.values()))
+        assert signs == sum(map(len, pair_matrix(tame).cells_by_series.values()))
 
 
 def _with_tame_names(report: RunReport) -> RunReport:
@@ -184,7 +184,7 @@ def test_the_page_has_each_pair_once(report: RunReport) -> None:
         assert len(first.rows) == len(report.pairs)
         return
     assert _count_cells([first]) == len(report.pairs)
-    measured = sum(map(len, pair_matrix(report).cells_by_figure.values()))
+    measured = sum(map(len, pair_matrix(report).cells_by_series.values()))
     assert _count_cells(devices) in (0, measured)
 
 

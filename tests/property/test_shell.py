@@ -78,7 +78,7 @@ def test_only_the_flag_is_inserted(script: str) -> None:
     flagged = [
         launch
         for launch in edited_launches
-        if launch.command_words[1:4] == ("-mca", "coll_hcoll_enable", "0")
+        if launch.words_with_runner[1:4] == ("-mca", "coll_hcoll_enable", "0")
     ]
     assert len(flagged) == len(ends)
     assert our_reading(edited).problem == our_reading(script).problem

@@ -16,8 +16,16 @@ from webhook.model.pod import PodManifest
 
 #: The readers by path, the checks of a value, and what `diagnose` and `preview` build on them.
 READERS = frozenset(
-    {"at", "flag", "items", "mapping", "sequence", "strings", "text"}
-    | {"as_flag", "as_mappings", "as_mapping", "as_sequence", "as_strings", "as_text"}
+    {
+        "at",
+        "read_flag",
+        "read_mapping",
+        "read_mappings",
+        "read_sequence",
+        "read_strings",
+        "read_string",
+    }
+    | {"as_flag", "as_mappings", "as_mapping", "as_sequence", "as_strings", "as_string"}
     | {"items_at", "word", "word_at"}
 )
 #: Where a pod is read: calls here do not count.

@@ -10,7 +10,9 @@ from tests.structure.figures import border_crossings, reads_by_path
 def test_calls_of_readers_are_counted_outside_of_the_pods_reading(tmp_path: Path) -> None:
     """Imported and own readers count by their room; other functions of that name do not."""
     sources = {
-        "decide/a.py": "from webhook.model.pod import at, text\nat(text(1))\nitems(2)\n",
+        "decide/a.py": (
+            "from webhook.model.pod import at, read_string\nat(read_string(1))\nread_mappings(2)\n"
+        ),
         "why/b.py": "def word_at(node):\n    return node\nword_at(1)\nx.word_at(2)\n",
         "model/pod/c.py": "from webhook.model.pod.reading import at\nat(1)\n",
         "text/d.py": "print(1)\n",

@@ -13,7 +13,7 @@ from certs.errors import CertsError
 from certs.inspection import Handshake, InspectedBundle, InspectedCa, Inspection, inspect, verify
 from certs.installation import Api, Installation
 from certs.secret import CaSecret
-from webhook.cli.installation_options import add_names
+from webhook.cli.installation_options import add_name_options
 from webhook.cli.options import add_cluster_options, add_output_format, cluster_access
 from webhook.cli.output import fail, print_message, write_json, write_lines
 from webhook.kube.access import own_namespace
@@ -61,7 +61,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help=_ADDRESS_HELP,
     )
     add_output_format(command)
-    add_names(command)
+    add_name_options(command)
     add_cluster_options(command)
 
 

@@ -28,7 +28,7 @@ _INSTALLED = (
 )
 
 
-def add_names(options: argparse._ActionsContainer) -> None:
+def add_name_options(options: argparse._ActionsContainer) -> None:
     """Add the options for the names of the installed objects."""
     for flags, name, summary in _INSTALLED:
         help_text = f"{summary} (default: {name})" if name else summary

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from certs.durations import Durations
-from webhook.cli.installation_options import add_names
+from webhook.cli.installation_options import add_name_options
 from webhook.cli.options import (
     CONFIG_VARIABLE,
     FACTS_HELP,
@@ -126,7 +126,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def _add_own_certificates(group: argparse._ArgumentGroup) -> None:
-    add_names(group)
+    add_name_options(group)
     for flag, default, summary in _DURATIONS:
         help_text = (
             f"{summary} (default: {duration_text(default)})" if summary else argparse.SUPPRESS

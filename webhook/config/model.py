@@ -21,7 +21,7 @@ from webhook.config.field_types import (
     Text,
     shared_default,
 )
-from webhook.model.fabric import LinkLayer, Memlock, MemoryPolicy, Mode, Nodes, SharedBy
+from webhook.model.fabric import ClaimScope, LinkLayer, Memlock, MemoryPolicy, Mode, Nodes
 from webhook.model.libraries import Library
 
 API_VERSION = "rdma.lab/v1alpha1"
@@ -178,7 +178,7 @@ class ClaimEntry(Entry):
     """Name of the template's request whose devices a container gets. Without it, a container gets
     the devices of all requests."""
 
-    per: SharedBy = "container"
+    per: ClaimScope = "container"
     """Whether each `container` has its own claim, or the containers of a `pod` share one."""
 
 

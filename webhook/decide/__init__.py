@@ -299,8 +299,8 @@ def _audit(verdict: Verdict, fabric: str | None, config_hash: str) -> dict[str, 
 
 
 def _failure(outcomes: tuple[Outcome, ...], failed: Outcome, original: PodManifest) -> Decision:
-    place = f" in container {failed.container}" if failed.container else ""
-    message = f"{failed.mutation}{place}: {failed.message}"
+    clause = f" in container {failed.container}" if failed.container else ""
+    message = f"{failed.mutation}{clause}: {failed.message}"
     return deny(original, MUTATION_FAILED, message)._replace(outcomes=outcomes)
 
 

@@ -16,9 +16,9 @@ from webhook.model.pod import (
     Pod,
     PodManifest,
     at,
-    mapping,
     pointer,
-    sequence,
+    read_mapping,
+    read_sequence,
 )
 
 #: Builds an Outcome from its fields in half the time of `Outcome(…)`: each pod has about a dozen.
@@ -85,7 +85,7 @@ class Draft:
             self.set(path, list(values))
             return
         if not isinstance(items, list):
-            sequence(self.pod, path)  # raises, since it is not a list
+            read_sequence(self.pod, path)  # raises, since it is not a list
         end = pointer(path) + "/-"
         self.ops += [{"op": "add", "path": end, "value": value} for value in values]
         self._owned_node(path).extend(values)
@@ -160,10 +160,10 @@ class Draft:
             child = node.get(step) if isinstance(node, dict) else node[step]
             if isinstance(child, list):
                 if isinstance(path[depth + 1], str):
-                    mapping(child, (), below)  # raises
+                    read_mapping(child, (), below)  # raises
             elif not isinstance(child, dict):
                 if child is not None:
-                    mapping(self.pod, below)  # raises
+                    read_mapping(self.pod, below)  # raises
                 for key in reversed(path[depth + 1 :]):
                     value = {key: value}
                 return node, below, value

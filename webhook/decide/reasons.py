@@ -141,7 +141,7 @@ VERDICT_REASONS = tuple(
         if reason.rdma is not None
     )
 )
-#: The reasons that are recorded before any mutation runs (POD_REMARKS), or instead of a mutation.
+#: The reasons of remarks about the pod before any mutation runs, and those for not running one.
 REASONS_OUTSIDE_MUTATIONS = (
     SKIPPED_BY_USER,
     TAKEN_FOR_LAUNCHER,

@@ -30,7 +30,8 @@ Object = JsonObject
 #: The body of a request: an object, the operations of a JSON patch, or nothing.
 Body = Object | list[Object] | None
 
-#: The owner of all fields that this program writes, which the guards know by this name.
+#: The owner of all fields that this program writes. The guards, which are the admission policies
+#: rdma-webhook-guard and rdma-webhook-guard-*, know it by this name.
 FIELD_MANAGER = "rdma-webhook"
 _MANAGER = [("fieldManager", FIELD_MANAGER)]
 #: The entries of updates in `managedFields`. Source: apimachinery, pkg/util/managedfields/internal,

@@ -124,13 +124,15 @@ def nodes_as(
 
 
 def best_effort_nodes(
-    project: Callable[[Item], _Projection | None], reads: ObjectReads, best_effort: BestEffortReads
+    project: Callable[[Item], _Projection | None],
+    reads: ObjectReads,
+    best_effort_reads: BestEffortReads,
 ) -> dict[str, _Projection] | None:
-    """Return nodes as `nodes_as` does; None after recording in `best_effort` a failed read."""
+    """Return nodes as `nodes_as` does; None after a failed read, which is then recorded."""
     try:
         return nodes_as(project, reads)
     except ClusterError as error:
-        best_effort.record_failure("nodes", error)
+        best_effort_reads.record_failure("nodes", error)
         return None
 
 
@@ -152,9 +154,9 @@ def reserved_in_cluster(reads: ObjectReads) -> tuple[dict[str, dict[str, int]] |
 class OwnerChain:
     """Reads the owners of objects in one namespace, each kind and each owner once."""
 
-    def __init__(self, best_effort: BestEffortReads, namespace: str) -> None:
+    def __init__(self, best_effort_reads: BestEffortReads, namespace: str) -> None:
         """Read with limited rights; an owner that cannot be read ends a chain."""
-        self._best_effort = best_effort
+        self._best_effort_reads = best_effort_reads
         self._namespace = namespace
         self._kinds: dict[str, tuple[ApiResource, ...]] = {}
         self._owners: dict[tuple[str, str, str], KubernetesObject | None] = {}
@@ -186,14 +188,14 @@ class OwnerChain:
                     return None  # the Node of a mirror pod
                 collection = f"{root}/namespaces/{self._namespace}/{resource.name}"
                 path = f"{collection}/{path_segment(name)}"
-                owner = self._best_effort.get(path, f"{kind} {name}")
+                owner = self._best_effort_reads.get(path, f"{kind} {name}")
                 typed = owner and {**owner, "apiVersion": version, "kind": kind}
                 return KubernetesObject.read(typed) if typed else None
         return None
 
     def _kinds_of(self, version: str, root: str) -> tuple[ApiResource, ...]:
         if version not in self._kinds:
-            answer = self._best_effort.get(root, f"the kinds of {version}")
+            answer = self._best_effort_reads.get(root, f"the kinds of {version}")
             self._kinds[version] = ApiResourceList.model_validate(answer).resources
         return self._kinds[version]
 
@@ -216,13 +218,15 @@ _MEMORY_LIMIT_KINDS = (("limitranges", "LimitRange"), ("resourcequotas", "Resour
 _UNAUTHORIZED = 401
 
 
-class BestEffortFacts:
-    """Reads facts one after the other, and notes failed reads."""
+class FactsReader:
+    """Reads the facts of a decision one after the other, keeps them, and notes failed reads."""
 
-    def __init__(self, reads: ObjectReads, best_effort: BestEffortReads | None = None) -> None:
-        """Prepare; `best_effort` records failed reads."""
+    def __init__(
+        self, reads: ObjectReads, best_effort_reads: BestEffortReads | None = None
+    ) -> None:
+        """Prepare; `best_effort_reads` records failed reads."""
         self._reads = reads
-        self.best_effort = best_effort or BestEffortReads(reads)
+        self.best_effort_reads = best_effort_reads or BestEffortReads(reads)
         self.objects: list[Manifest] = []
         self.nodes: Mapping[str, Node] = {}
         self.notes: list[str] = []
@@ -231,21 +235,25 @@ class BestEffortFacts:
 
     def is_unreachable(self) -> bool:
         """Whether the API server did not answer, or did not accept the credentials."""
-        return any(failure.code in (0, _UNAUTHORIZED) for failure in self.best_effort.failures)
+        return any(
+            failure.code in (0, _UNAUTHORIZED) for failure in self.best_effort_reads.failures
+        )
 
     def read_namespace(self, name: str) -> None:
         """Read a namespace, and its requirements for pods."""
         if self.is_unreachable():
             return
         path = f"/api/v1/namespaces/{path_segment(name)}"
-        namespace = self.best_effort.get(path, f"namespace {name}")
+        namespace = self.best_effort_reads.get(path, f"namespace {name}")
         if namespace is None:
             self.note("get namespaces", UNRESTRICTED)
         self._keep("Namespace", [] if namespace is None else [namespace])
         for resource, kind in _MEMORY_LIMIT_KINDS:
             if self.is_unreachable():
                 return
-            items = self.best_effort.list(f"{path}/{resource}", f"{resource} of namespace {name}")
+            items = self.best_effort_reads.list(
+                f"{path}/{resource}", f"{resource} of namespace {name}"
+            )
             if items is None:
                 self.note(f"list {resource}", _NO_MEMORY_LIMIT)
             self._keep(kind, items or [])
@@ -261,7 +269,7 @@ class BestEffortFacts:
         if self.is_unreachable():
             return
         collection = f"/api/v1/namespaces/{path_segment(namespace)}/configmaps"
-        config_map = self.best_effort.get(
+        config_map = self.best_effort_reads.get(
             f"{collection}/{path_segment(name)}", f"ConfigMap {namespace}/{name}"
         )
         if config_map is None:
@@ -273,7 +281,7 @@ class BestEffortFacts:
         """Read all nodes; there may be thousands."""
         if self.is_unreachable():
             return
-        nodes = best_effort_nodes(NODES.project, self._reads, self.best_effort)
+        nodes = best_effort_nodes(NODES.project, self._reads, self.best_effort_reads)
         if nodes is None:
             self.note("list nodes", _NODES_UNREAD)
         self.nodes = nodes or {}
@@ -286,7 +294,7 @@ class BestEffortFacts:
 
     def note(self, right: str, assumed: str) -> None:
         """Note why the last request failed, and the assumption made instead."""
-        subject, code, message = self.best_effort.failures[-1]
+        subject, code, message = self.best_effort_reads.failures[-1]
         if self.is_unreachable():
             self.notes.append(f"{message}; {_REMAINING}")
         elif code == FORBIDDEN:
@@ -303,7 +311,7 @@ class BestEffortFacts:
         if self.is_unreachable():
             return False
         path = replace(watched, namespace=namespace).path
-        items = self.best_effort.list(path, f"{watched.resource} of namespace {namespace}")
+        items = self.best_effort_reads.list(path, f"{watched.resource} of namespace {namespace}")
         if items is None:
             self.note(f"list {watched.resource}", assumed)
             return False

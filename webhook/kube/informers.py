@@ -54,8 +54,8 @@ class Informers:
         for reflector in self.reflectors:
             reflector.stop()
 
-    def take(self) -> list[Batch]:
-        """Return the changes since the last call."""
+    def take_changes(self) -> list[Batch]:
+        """Return the changes since the last call, and forget them."""
         with self._lock:
             batches, self._batches = self._batches, []
         return batches

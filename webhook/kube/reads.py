@@ -23,7 +23,7 @@ class HttpReads:
     """Reads and watches of an API server over HTTP, for several threads."""
 
     def __init__(self, client: Client, max_page_bytes: int | None = None) -> None:
-        """Prepare. A larger page with several objects raises LargePageError: see `read_list`."""
+        """Prepare. `max_page_bytes`: a larger page of several objects raises LargePageError."""
         self._client = client
         self._max_page_bytes = max_page_bytes
 

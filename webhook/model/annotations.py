@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple, TypeVar
 from webhook.model.decision import Denial, Reason
 from webhook.model.names import counted
 from webhook.model.nearest import suggestion
-from webhook.model.pod import PodManifest, at, describe, text
+from webhook.model.pod import PodManifest, at, describe, read_string
 from webhook.model.quantity import is_unexpanded
 
 PREFIX = "rdma.lab/"
@@ -78,7 +78,7 @@ def has_room(annotations: Mapping[str, object], added: Mapping[str, str]) -> boo
     Raise ShapeError if the value of an annotation is not a string.
     """
     unchanged = [key for key in annotations if key != STATUS_ANNOTATION and key not in added]
-    total = sum(size_of(key) + size_of(text(annotations, (key,)) or "") for key in unchanged)
+    total = sum(size_of(key) + size_of(read_string(annotations, (key,)) or "") for key in unchanged)
     ours = sum(size_of(key) + size_of(value) for key, value in added.items())
     return total + ours + size_of(STATUS_ANNOTATION) + MAX_STATUS_LENGTH <= MAX_ANNOTATIONS_SIZE
 

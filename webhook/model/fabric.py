@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import translate
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from webhook.model.libraries import POD_SOURCES, VARIABLES, ValueSource
 from webhook.model.names import MAX_KEY_LENGTH
@@ -59,8 +59,8 @@ def _literal(glob: str) -> str:
 Mode = Literal["shared-device", "host-network", "sr-iov", "host-device", "dra"]
 #: The modes that move a device into the pod's own network namespace.
 MODES_WITH_OWN_DEVICE: tuple[Mode, ...] = ("sr-iov", "host-device", "dra")
-#: Whether the containers of a pod share a claim, or each has its own.
-SharedBy = Literal["pod", "container"]
+#: One claim for a whole pod, shared by its containers, or one for each container.
+ClaimScope = Literal["pod", "container"]
 LinkLayer = Literal["InfiniBand", "Ethernet"]
 MemoryPolicy = Literal["drop", "keep-guaranteed", "keep"]
 #: How much memory a process without an effective IPC_LOCK may lock on the nodes.
@@ -92,7 +92,7 @@ class ClaimTemplateReference:
     template: str
     #: The request whose devices a container gets; None for the devices of all requests.
     request: str | None = None
-    per: SharedBy = "container"
+    per: ClaimScope = "container"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +110,16 @@ class FabricEnv:
     site_variables: EnvPairs = ()
 
 
+class DeviceLists(NamedTuple):
+    """A fabric's devices, twice, as values of NCCL_IB_HCA; "" if the fabric names no devices."""
+
+    #: As NCCL gets them.
+    as_configured: str = ""
+    #: As UCX gets them, in NCCL's notation: each with a port, which is 1 if the configuration names
+    #: none. "" also if UCX gets no devices.
+    with_ports: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fabric:
     """One fabric, compiled."""
@@ -117,8 +127,9 @@ class Fabric:
     name: str
     mode: Mode = "shared-device"
     link_layer: LinkLayer = "InfiniBand"
-    #: The rate of one device, for comparison with benchmarks, and the devices by exact name.
+    #: The rate of one device, for comparison with benchmarks.
     rate_gbps: int | None = None
+    #: The devices by exact name.
     hcas: tuple[str, ...] = ()
     gpu_resources: frozenset[str] = frozenset()
     #: DeviceClasses (DRA) of the fabric's GPUs, or of its NICs where the name shows a NIC.
@@ -156,14 +167,11 @@ class Fabric:
         object.__setattr__(self, "variables", variables)
 
     @property
-    def device_lists(self) -> tuple[str, str]:
-        """Its devices as values of NCCL_IB_HCA: as NCCL gets them, and as UCX gets them.
-
-        The second is UCX's list in NCCL's notation, and has port 1 where the configuration names no
-        port. "" if the fabric names no devices, or UCX gets none.
-        """
+    def device_lists(self) -> DeviceLists:
+        """Its devices as values of NCCL_IB_HCA."""
         written = dict(self.env.library_variables).get(IB_HCA, "")
-        return written, f"={self.env.ucx_devices}" if written and self.env.ucx_devices else ""
+        with_ports = f"={self.env.ucx_devices}" if written and self.env.ucx_devices else ""
+        return DeviceLists(written, with_ports)
 
     def __hash__(self) -> int:
         """Hash by identity: values cached for a fabric are valid until the next load."""

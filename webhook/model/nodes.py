@@ -18,7 +18,7 @@ from webhook.model.node_availability import AVAILABLE, Availability, availabilit
 from webhook.model.objects import ClusterNode
 from webhook.model.pod import Path, dotted
 from webhook.model.pod.node_selection import HOSTNAME
-from webhook.model.pod.reading import as_text
+from webhook.model.pod.reading import as_string
 from webhook.model.quantity import to_integer
 
 #: GPU feature discovery's label for the product, to which the fabrics' `gpuProducts` refer.
@@ -67,7 +67,7 @@ class FabricIndex:
     #: The keys of all labels that any node has.
     label_keys: frozenset[str] = frozenset()
     #: The nodes of the fabrics, in classes that a decision compares with the pod's node selection.
-    classes: EquivalenceClasses = NO_CLASSES
+    node_classes: EquivalenceClasses = NO_CLASSES
 
 
 class NodeGroup(NamedTuple):
@@ -92,7 +92,7 @@ def node_of(item: Mapping[str, object]) -> Node:
     node = ClusterNode(item)
     labels = node.labels
     if not all(isinstance(value, str) for value in labels.values()):
-        labels = {key: as_text(labels[key], (*_LABELS, key)) or "" for key in labels}
+        labels = {key: as_string(labels[key], (*_LABELS, key)) or "" for key in labels}
     field = "allocatable" if node.allocatable else "capacity"
     offered = node.allocatable or node.capacity
     path = ("status", field)
@@ -166,7 +166,7 @@ def build_fabric_index(
         inhabited_fabrics=frozenset[str]().union(*(group.fabric_names for group in groups)),
         fabrics_with_gpus=frozenset[str]().union(*by_gpu.values()),
         label_keys=frozenset[str]().union(*(node.labels for node in nodes.values())),
-        classes=refine(
+        node_classes=refine(
             [
                 EquivalentNodes(frozenset(names), {}, resources, availability, fabric_names)
                 for names, _, resources, fabric_names, availability in groups

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from webhook.model.json import JsonObject
-from webhook.model.pod.reading import Field, Path, as_flag, as_mapping, as_mappings, as_text, at
+from webhook.model.pod.reading import Field, Path, as_flag, as_mapping, as_mappings, as_string, at
 
 
 class ClusterObject:
@@ -117,7 +117,7 @@ class DeviceRequest:
         self.path = path
 
     #: None if it has no name.
-    name = Field(as_text, "name")
+    name = Field(as_string, "name")
     _exactly = Field(as_mapping, "exactly")
     _first_available = Field(as_mappings, "firstAvailable")
 
@@ -126,5 +126,5 @@ class DeviceRequest:
         """Its device class, or its alternatives' classes; v1beta1 has it in the request itself."""
         sections = (self._exactly, self.manifest, *self._first_available)
         field = "deviceClassName"
-        names = (as_text(section.get(field), (field,), self.path) for section in sections)
+        names = (as_string(section.get(field), (field,), self.path) for section in sections)
         return tuple(name for name in names if name is not None)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from webhook.model.equivalent_nodes import EquivalentNodes
 from webhook.model.pod import NodeTerm, Pod, Requirement
 from webhook.model.pod.node_selection import HOSTNAME, Acceptance, acceptance
-from webhook.model.pod.reading import derived
+from webhook.model.pod.reading import cached_field
 from webhook.model.pod.tolerations import NO_EXECUTE, NO_SCHEDULE, Taint, Tolerations
 
 #: The maximum number of requirements in a required affinity that is read; with more of them, all
@@ -99,7 +99,7 @@ class Placement:
             and not self._tolerations.tolerate(taint)
         ]
 
-    @derived
+    @cached_field
     def _tolerations(self) -> Tolerations:
         return Tolerations(self._pod.tolerations)
 

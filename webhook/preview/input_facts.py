@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from webhook.admission.registration import Registration
 from webhook.config.files import FACT_KINDS
-from webhook.decide.settings.config_map_names import config_maps_of_pod
+from webhook.decide.settings.config_map_names import config_map_names
 from webhook.errors import ShapeError
 from webhook.kube.records import text_of
 from webhook.model.facts import Facts, key_of
@@ -83,7 +83,7 @@ def with_input_facts(
     return (facts.with_objects(input_objects, namespace) if input_objects else facts), notes
 
 
-def config_maps_of(templates: Iterable[Template], default_namespace: str) -> set[ConfigMapKey]:
+def config_map_keys(templates: Iterable[Template], default_namespace: str) -> set[ConfigMapKey]:
     """Return the ConfigMaps on which decisions on these pods depend.
 
     Pods without a namespace are in `default_namespace`.
@@ -91,7 +91,7 @@ def config_maps_of(templates: Iterable[Template], default_namespace: str) -> set
     return {
         (template.namespace or default_namespace, name)
         for template in templates
-        for name in config_maps_of_pod(template.pod)
+        for name in config_map_names(template.pod)
     }
 
 
@@ -129,7 +129,7 @@ def _facts_in(documents: Sequence[Document], namespace: str) -> list[Mapping[str
         for document in documents
         for template in (*templates_of(document.value), *derived_templates(document.value))
     )
-    used = config_maps_of(templates, namespace)
+    used = config_map_keys(templates, namespace)
     return [
         item
         for item in items

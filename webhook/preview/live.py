@@ -15,8 +15,8 @@ from webhook.config.load import LoadedConfiguration, parse_object
 from webhook.kube.api import ObjectReads
 from webhook.kube.cluster_reads import (
     UNRESTRICTED,
-    BestEffortFacts,
     BestEffortReads,
+    FactsReader,
     OwnerChain,
 )
 from webhook.kube.objects import KubernetesObject, Manifest
@@ -24,7 +24,7 @@ from webhook.kube.watched_resources import CONFIGURATION_PATH, CONFIGURATIONS
 from webhook.model.annotations import ENABLE_ANNOTATION
 from webhook.model.facts import OPT_IN_LABEL, key_of
 from webhook.model.names import counted
-from webhook.preview.input_facts import ConfigMapKey, LiveFacts, config_maps_of
+from webhook.preview.input_facts import ConfigMapKey, LiveFacts, config_map_keys
 from webhook.preview.workloads.derived import derived_templates
 from webhook.preview.workloads.templates import Template, templates_of
 from webhook.text.yaml.documents import Document
@@ -66,7 +66,7 @@ def variable_sources_of(
 
     The parameters are those of `namespaces_of`.
     """
-    return config_maps_of(_templates_that_opted_in(documents, enable=enable), default_namespace)
+    return config_map_keys(_templates_that_opted_in(documents, enable=enable), default_namespace)
 
 
 def _templates_that_opted_in(documents: Iterable[Document], *, enable: bool) -> Iterator[Template]:
@@ -95,63 +95,63 @@ def read_live(
     once. No request follows one without an answer. Raises InvalidConfiguration if the cluster's
     fabrics cannot be used.
     """
-    collector = BestEffortFacts(reads)
-    registrations = _read_registrations(collector)
-    configuration = _read_configuration(collector, unread_clause) if read_fabrics else None
+    facts_reader = FactsReader(reads)
+    registrations = _read_registrations(facts_reader)
+    configuration = _read_configuration(facts_reader, unread_clause) if read_fabrics else None
     for name in namespaces[:MAX_NAMESPACES]:
-        collector.read_namespace(name)
+        facts_reader.read_namespace(name)
     if len(namespaces) > MAX_NAMESPACES:
         excess = len(namespaces) - MAX_NAMESPACES
         failure_note = (
             f"{counted(excess, 'more namespace')}: not read, since the limit is {MAX_NAMESPACES}"
         )
-        collector.notes.append(f"{failure_note}; {UNRESTRICTED}")
+        facts_reader.notes.append(f"{failure_note}; {UNRESTRICTED}")
     if claims or (configuration is not None and configuration.compiled.uses_claims):
         for name in namespaces[:MAX_NAMESPACES]:
-            collector.read_claims(name)
+            facts_reader.read_claims(name)
     for key in sorted(config_maps)[:MAX_NAMESPACES]:
-        collector.read_config_map(*key)
+        facts_reader.read_config_map(*key)
     if namespaces:
-        collector.read_nodes()
-    return LiveReading(_live_facts(collector, registrations), configuration)
+        facts_reader.read_nodes()
+    return LiveReading(_live_facts(facts_reader, registrations), configuration)
 
 
 def _live_facts(
-    collector: BestEffortFacts, registrations: tuple[Registration, ...] | None
+    facts_reader: FactsReader, registrations: tuple[Registration, ...] | None
 ) -> LiveFacts:
     return LiveFacts(
-        objects=tuple(collector.objects),
-        nodes=collector.nodes,
+        objects=tuple(facts_reader.objects),
+        nodes=facts_reader.nodes,
         registrations=registrations,
-        notes=tuple(collector.notes),
-        namespaces_with_complete_templates=tuple(collector.namespaces_with_complete_templates),
+        notes=tuple(facts_reader.notes),
+        namespaces_with_complete_templates=tuple(facts_reader.namespaces_with_complete_templates),
     )
 
 
-def _read_registrations(collector: BestEffortFacts) -> tuple[Registration, ...] | None:
+def _read_registrations(facts_reader: FactsReader) -> tuple[Registration, ...] | None:
     """Return the registrations of our webhook; None if they cannot be read."""
-    items = collector.best_effort.list(_REGISTRATIONS_PATH, _REGISTRATIONS)
+    items = facts_reader.best_effort_reads.list(_REGISTRATIONS_PATH, _REGISTRATIONS)
     if items is None:
-        collector.note(f"list {_REGISTRATIONS}", _REGISTERED)
+        facts_reader.note(f"list {_REGISTRATIONS}", _REGISTERED)
         return None
     registrations = registrations_in(items)
-    collector.notes += filter(None, map(_missing_bundle_note, registrations))
+    facts_reader.notes += filter(None, map(_missing_bundle_note, registrations))
     return registrations
 
 
 def _read_configuration(
-    collector: BestEffortFacts, unread_clause: str
+    facts_reader: FactsReader, unread_clause: str
 ) -> LoadedConfiguration | None:
     """Return the configuration of the cluster; None if it cannot be read."""
-    if collector.is_unreachable():
+    if facts_reader.is_unreachable():
         return None
-    manifest = collector.best_effort.get(CONFIGURATION_PATH, CONFIGURATION_TITLE)
+    manifest = facts_reader.best_effort_reads.get(CONFIGURATION_PATH, CONFIGURATION_TITLE)
     if manifest is None:
-        collector.note(f"get {CONFIGURATIONS.resource}", unread_clause)
+        facts_reader.note(f"get {CONFIGURATIONS.resource}", unread_clause)
         return None
     loaded = parse_object(manifest, CONFIGURATION_TITLE)
     names = ", ".join(loaded.compiled.fabrics) or "none"
-    collector.notes.append(f"fabrics from the cluster ({CONFIGURATION_TITLE}): {names}")
+    facts_reader.notes.append(f"fabrics from the cluster ({CONFIGURATION_TITLE}): {names}")
     return loaded
 
 
@@ -197,8 +197,8 @@ def live_templates(reads: ObjectReads, namespace: str = "") -> LiveTemplates:
 
 
 class _TemplateReader:
-    def __init__(self, best_effort: BestEffortReads) -> None:
-        self._best_effort = best_effort
+    def __init__(self, best_effort_reads: BestEffortReads) -> None:
+        self._best_effort_reads = best_effort_reads
         self._notes: list[str] = []
 
     def all(self, namespace: str) -> LiveTemplates:
@@ -206,13 +206,15 @@ class _TemplateReader:
         objects = [workload for name in namespaces for workload in self._workloads_of(name)]
         unread_notes = [
             f"{failure.subject}: not read ({failure.message})"
-            for failure in self._best_effort.failures
+            for failure in self._best_effort_reads.failures
         ]
         return LiveTemplates(objects, namespaces, [*self._notes, *unread_notes])
 
     def _labeled_namespaces(self) -> list[str]:
         query = {"labelSelector": f"{OPT_IN_LABEL}=true"}
-        namespaces = self._best_effort.list(_NAMESPACE, "the namespaces with the label", query)
+        namespaces = self._best_effort_reads.list(
+            _NAMESPACE, "the namespaces with the label", query
+        )
         if namespaces == []:
             self._notes.append(
                 f"no namespace has the label {OPT_IN_LABEL}=true: the webhook is called for no pod"
@@ -222,14 +224,18 @@ class _TemplateReader:
     def _workloads_of(self, namespace: str) -> Iterator[Manifest]:
         """Yield each workload of a namespace whose pods opted in."""
         pods = (
-            self._best_effort.list(f"{_NAMESPACE}/{namespace}/pods", f"the pods of {namespace}")
+            self._best_effort_reads.list(
+                f"{_NAMESPACE}/{namespace}/pods", f"the pods of {namespace}"
+            )
             or []
         )
         opted_in = [KubernetesObject.read(pod) for pod in pods if _opted_in(pod)]
         workloads = {_identity(owner): owner for owner in self._owners(opted_in, namespace)}
         for version, resource, kind in _KINDS:
             path = f"/apis/{version}/namespaces/{namespace}/{resource}"
-            for manifest in self._best_effort.list(path, f"the {resource} of {namespace}") or ():
+            for manifest in (
+                self._best_effort_reads.list(path, f"the {resource} of {namespace}") or ()
+            ):
                 typed = {**manifest, "apiVersion": version, "kind": kind}
                 if _has_no_controller(typed) and _has_opted_in_template(typed):
                     workloads.setdefault(_identity(typed), typed)
@@ -237,7 +243,7 @@ class _TemplateReader:
 
     def _owners(self, pods: Iterable[KubernetesObject], namespace: str) -> Iterator[Manifest]:
         """Yield each pod's uppermost owner with a template, and note how many pods have none."""
-        chain, ownerless = OwnerChain(self._best_effort, namespace), 0
+        chain, ownerless = OwnerChain(self._best_effort_reads, namespace), 0
         for pod in pods:
             owners = [owner.manifest for owner in chain.of(pod) if templates_of(owner.manifest)]
             ownerless += not owners

@@ -158,9 +158,9 @@ def template_edit(
     """Return the edit of a template, given its pods and the decisions on them.
 
     If a controller makes several kinds of pods from one template, each is decided on again with
-    the edits for its predecessors, so that nothing is written twice. Those with the template's
-    own commands are first: a variable from another pod would hide what these commands need.
-    Raises PatchMismatchError.
+    the edits for its predecessors, so that nothing is written twice. Pods with the template's
+    own command come first: a variable that the template got for another pod, such as hcoll's,
+    would keep mutations from editing that command. Raises PatchMismatchError.
 
     The status is left out: it describes the admission of one pod by one configuration. In a
     template it would soon be stale, and its pods would look as if the webhook had been called for

@@ -18,7 +18,7 @@ from tests.integration.replica import Replica
 from tests.integration.serving import pod
 from tests.waiting import until
 from webhook.kube.client import Client
-from webhook.model.pod import mapping
+from webhook.model.pod import read_mapping
 
 Document = dict[str, Any]
 RBAC = Path(__file__).parents[3] / "manifests" / "overlays" / "self-managed" / "rbac.yaml"
@@ -120,7 +120,7 @@ class Installation:
         status, answer = self._api.send(
             "POST", _PODS, manifest, "application/json", [("dryRun", "All")]
         )
-        annotations = mapping(answer, ("metadata", "annotations"))
+        annotations = read_mapping(answer, ("metadata", "annotations"))
         return status == 201 and "rdma.lab/status" in annotations
 
     def lead_to(self, replicas: Sequence[Replica]) -> None:

@@ -66,7 +66,7 @@ def test_both_configurations_get_the_cas() -> None:
         CA,
     ]
     assert after.trusted_by_all(CA)
-    assert (after.missing_problem, after.failure) == ("", "")
+    assert (after.missing_problem, after.access_problem) == ("", "")
     assert notes == [
         f"wrote caBundle of {MUTATING}: it was empty",
         f"wrote caBundle of {VALIDATING}: it had other CAs",
@@ -86,7 +86,7 @@ def test_a_missing_configuration_does_not_stop_the_other(there: Any, missing: An
     after, _ = _publish(api, CA)
 
     assert after.trusted_by_all(CA)
-    assert (after.missing_problem, after.failure) == (MISSING.format(missing), "")
+    assert (after.missing_problem, after.access_problem) == (MISSING.format(missing), "")
     assert set(api.stored) == {there.path}
 
 
@@ -140,7 +140,10 @@ def test_reading_the_second_configuration_is_forbidden() -> None:
     api.configure()
     after, _ = _publish(api, CA)
     assert after.trusted_by_all(CA)
-    assert (after.missing_problem, after.failure) == ("", "the API server answered 403: no read")
+    assert (after.missing_problem, after.access_problem) == (
+        "",
+        "the API server answered 403: no read",
+    )
     assert api.trusted(VALIDATING) == ""
 
 
@@ -150,7 +153,7 @@ def test_writing_the_second_configuration_is_forbidden() -> None:
     api.configure()
     after, _ = _publish(api, CA)
     assert b64decode(api.bundle) == CA
-    assert after.failure == "the API server answered 403: no patch"
+    assert after.access_problem == "the API server answered 403: no patch"
     assert not after.trusted_by_all(CA)
 
 

@@ -46,7 +46,7 @@ class Running:
         resources: list[str] = []
         while len(resources) < count:
             assert self.woken.acquire(timeout=300)
-            resources += [kind.resource for kind, _ in self.informers.take()]
+            resources += [kind.resource for kind, _ in self.informers.take_changes()]
         return resources
 
 
@@ -72,7 +72,7 @@ def test_whoever_takes_is_woken_once_for_all_that_waits() -> None:
         until(lambda: running.informers.reflectors[0].object_count == 3)
         assert running.woken.acquire(timeout=300)
         until(lambda: not running.woken.acquire(blocking=False))
-        assert len(running.informers.take()) == 3
+        assert len(running.informers.take_changes()) == 3
 
 
 def test_without_a_connection_it_tries_again() -> None:

@@ -287,9 +287,9 @@ def test_the_inventory_sees_nodes_through_the_fabrics() -> None:
     fabric_index = facts.fabric_index(fabrics(V100, H100))
     assert {
         fabric: [sorted(nodes.names) for nodes in classes]
-        for fabric, classes in fabric_index.classes.by_fabric.items()
+        for fabric, classes in fabric_index.node_classes.by_fabric.items()
     } == {"v100-ib": [["a"], ["a2"]], "h100-roce": [["b"]]}
-    assert replace(fabric_index, classes=NO_CLASSES) == FabricIndex(
+    assert replace(fabric_index, node_classes=NO_CLASSES) == FabricIndex(
         by_node={
             "a": v100,
             "a.host": v100,

@@ -11,12 +11,12 @@ from webhook.model.pod import (
     Pod,
     at,
     describe,
-    flag,
-    items,
-    mapping,
-    sequence,
-    strings,
-    text,
+    read_flag,
+    read_mapping,
+    read_mappings,
+    read_sequence,
+    read_string,
+    read_strings,
 )
 
 Reader = Callable[[Any, Path], Any]
@@ -24,7 +24,14 @@ Reader = Callable[[Any, Path], Any]
 
 @pytest.mark.parametrize(
     ("reader", "absent"),
-    [(mapping, {}), (sequence, []), (items, []), (strings, []), (text, None), (flag, False)],
+    [
+        (read_mapping, {}),
+        (read_sequence, []),
+        (read_mappings, []),
+        (read_strings, []),
+        (read_string, None),
+        (read_flag, False),
+    ],
 )
 @pytest.mark.parametrize("node", [{}, {"a": None}, {"a": {}}, {"a": {"b": None}}, None, "a"])
 def test_absent_and_null_are_the_same(reader: Reader, absent: Any, node: Any) -> None:
@@ -35,14 +42,14 @@ def test_absent_and_null_are_the_same(reader: Reader, absent: Any, node: Any) ->
 @pytest.mark.parametrize(
     ("reader", "value"),
     [
-        (mapping, {"x": 1}),
-        (sequence, [1, None]),
-        (items, [{}, {"x": 1}]),
-        (strings, ["", "x"]),
-        (text, ""),
-        (text, "x"),
-        (flag, True),
-        (flag, False),
+        (read_mapping, {"x": 1}),
+        (read_sequence, [1, None]),
+        (read_mappings, [{}, {"x": 1}]),
+        (read_strings, ["", "x"]),
+        (read_string, ""),
+        (read_string, "x"),
+        (read_flag, True),
+        (read_flag, False),
     ],
 )
 def test_a_value_of_the_right_type_is_returned_itself(reader: Reader, value: Any) -> None:
@@ -53,15 +60,15 @@ def test_a_value_of_the_right_type_is_returned_itself(reader: Reader, value: Any
 @pytest.mark.parametrize(
     ("reader", "value", "says"),
     [
-        (mapping, [], "a[0] must be a mapping, but is a list ([])"),
-        (mapping, "x", "a[0] must be a mapping, but is a string ('x')"),
-        (sequence, {}, "a[0] must be a list, but is a mapping ({})"),
-        (sequence, "x", "a[0] must be a list, but is a string ('x')"),
-        (items, [{}, 1], "a[0][1] must be a mapping, but is a number (1)"),
-        (strings, ["", True], "a[0][1] must be a string, but is a boolean (True)"),
-        (text, 1.5, "a[0] must be a string, but is a number (1.5)"),
-        (flag, "true", "a[0] must be true or false, but is a string ('true')"),
-        (flag, 1, "a[0] must be true or false, but is a number (1)"),
+        (read_mapping, [], "a[0] must be a mapping, but is a list ([])"),
+        (read_mapping, "x", "a[0] must be a mapping, but is a string ('x')"),
+        (read_sequence, {}, "a[0] must be a list, but is a mapping ({})"),
+        (read_sequence, "x", "a[0] must be a list, but is a string ('x')"),
+        (read_mappings, [{}, 1], "a[0][1] must be a mapping, but is a number (1)"),
+        (read_strings, ["", True], "a[0][1] must be a string, but is a boolean (True)"),
+        (read_string, 1.5, "a[0] must be a string, but is a number (1.5)"),
+        (read_flag, "true", "a[0] must be true or false, but is a string ('true')"),
+        (read_flag, 1, "a[0] must be true or false, but is a number (1)"),
     ],
 )
 def test_another_type_is_refused_with_its_place(reader: Reader, value: Any, says: str) -> None:
@@ -74,14 +81,14 @@ def test_another_type_is_refused_with_its_place(reader: Reader, value: Any, says
 def test_who_reads_a_part_says_where_it_stands() -> None:
     """`under` is put before the path in the message; reading does not use it."""
     with pytest.raises(ShapeError) as raised:
-        items({"env": [1]}, ("env",), ("spec", "containers", 2))
+        read_mappings({"env": [1]}, ("env",), ("spec", "containers", 2))
     assert str(raised.value) == "spec.containers[2].env[0] must be a mapping, but is a number (1)"
 
 
 def test_the_whole_document_has_a_name_too() -> None:
     """An empty path is called "the pod"."""
     with pytest.raises(ShapeError) as raised:
-        mapping([], ())
+        read_mapping([], ())
     assert str(raised.value) == "the pod must be a mapping, but is a list ([])"
 
 

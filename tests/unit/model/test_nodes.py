@@ -49,7 +49,9 @@ def test_nodes_that_take_no_pods_are_evidence() -> None:
     indexes = [
         build_fabric_index({"a": first, "b": free}, fabrics(V100)) for first in (free, cordoned)
     ]
-    assert replace(indexes[0], classes=NO_CLASSES) == replace(indexes[1], classes=NO_CLASSES)
+    assert replace(indexes[0], node_classes=NO_CLASSES) == replace(
+        indexes[1], node_classes=NO_CLASSES
+    )
     assert indexes[0].by_node["a"] == {"v100-ib"}
 
 

@@ -80,13 +80,13 @@ def chosen_nodes(
 
     Raises DocumentError if there are fewer than two.
     """
-    best_effort = BestEffortReads(reads)
-    listed = best_effort.list("/api/v1/nodes", "nodes")
+    best_effort_reads = BestEffortReads(reads)
+    listed = best_effort_reads.list("/api/v1/nodes", "nodes")
     given = tuple(dict.fromkeys(named))
     if listed is None:
         if given:
             return _require_two(given, "--nodes names", "")
-        raise DocumentError(_listing_failure(best_effort))
+        raise DocumentError(_listing_failure(best_effort_reads))
     cluster_nodes = fabric_nodes(listed, configuration, fabric)
     if given:
         _check_nodes(given, cluster_nodes, fabric)
@@ -97,8 +97,8 @@ def chosen_nodes(
     return _require_two(cluster_nodes.usable, f"fabric {fabric.name} has", restriction)
 
 
-def _listing_failure(best_effort: BestEffortReads) -> str:
-    (failure,) = best_effort.failures
+def _listing_failure(best_effort_reads: BestEffortReads) -> str:
+    (failure,) = best_effort_reads.failures
     cause = "you lack the right to list nodes" if failure.code == FORBIDDEN else failure.message
     return f"the nodes could not be listed ({cause}); name them with --nodes A,B"
 

@@ -36,16 +36,16 @@ _SSH_SERVER = re.compile(
 class LauncherCommand(NamedTuple):
     """A launcher that a container runs, with the words of the command that runs it."""
 
-    #: The path of the first of `command_words`, such as ("args", 1), or of the script around it.
+    #: The path of the first of the words, such as ("args", 1), or of the script around them.
     path: Path
     #: The offset after that word in a script; None in a list of words.
     script_offset: int | None
     front: tuple[Word, ...]  #: wrappers and assignments in front of it
-    #: The words from the launcher on, or from a program such as "sudo" that runs it.
-    command_words: tuple[Word, ...]
+    #: The words from the launcher on, or from the program in `run_by`.
+    words_with_runner: tuple[Word, ...]
     #: The program that runs it, such as "sudo", and that may hide the container's environment.
     run_by: str = ""
-    #: The reason why a script was not read (scripts.PROBLEMS); then `command_words` is empty.
+    #: The reason why a script was not read (scripts.PROBLEMS); then there are no words.
     problem: str = ""
 
     @property
@@ -57,9 +57,9 @@ class LauncherCommand(NamedTuple):
     def launcher_words(self) -> tuple[Word, ...]:
         """The words from the launcher's on, also after sudo or in the script of `su -c`."""
         if not self.run_by:
-            return self.command_words
+            return self.words_with_runner
         words = [
-            part for word in self.command_words for part in (word.split() if word else (word,))
+            part for word in self.words_with_runner for part in (word.split() if word else (word,))
         ]
         first = next(
             index for index, word in enumerate(words) if basename(word or "") in MPI_BY_LAUNCHER

@@ -145,10 +145,10 @@ def launches_accepting_flag(
     variables = evidence_variables(names)
     accepting, refusals = [], []
     for launch in launches:
-        check = check_open_mpi(launch.front, launch.command_words, variables)
+        check = check_open_mpi(launch.front, launch.launcher_words, variables)
         refusal = check.obstacle if check.evidence else "is not certain to be Open MPI"
         if refusal:
-            refusals.append(f"{basename(launch.command_words[0] or '')} {refusal}")
+            refusals.append(f"{basename(launch.launcher_words[0] or '')} {refusal}")
         else:
             accepting.append(launch)
     return accepting, "" if accepting else ", ".join(dict.fromkeys(refusals))
@@ -165,8 +165,8 @@ def forwards_by_ssh(commands: Commands, path: Path, names: Collection[str]) -> b
         return False
     variables = evidence_variables(names)
     return any(
-        check_open_mpi(launch.front, launch.command_words, variables).evidence
-        and reaches_by_ssh(launch.command_words, variables)
+        check_open_mpi(launch.front, launch.launcher_words, variables).evidence
+        and reaches_by_ssh(launch.launcher_words, variables)
         for launch in launches
     )
 
@@ -210,5 +210,5 @@ def _command_mentions_hcoll(text: str, launches: list[LauncherCommand]) -> bool:
     """Return whether the command mentions hcoll outside the launchers' words, as in an export."""
     if "hcoll" not in text and "HCOLL" not in text:
         return False
-    words = [word for launch in launches for word in launch.command_words if word]
+    words = [word for launch in launches for word in launch.launcher_words if word]
     return "HCOLL" in text or text.count("hcoll") > sum(word.count("hcoll") for word in words)

@@ -25,7 +25,7 @@ from webhook.model.claims import (
 )
 from webhook.model.decision import Reason
 from webhook.model.fabric import ClaimTemplateReference, Fabric
-from webhook.model.pod import text
+from webhook.model.pod import read_string
 
 ADDED = Reason(
     "Added", "A claim of the fabric's template was added to the pod and the container.", remedy=""
@@ -153,7 +153,7 @@ class _PodClaims:
         self.fabric = fabric
         self._prefix = f"{CLAIM_PREFIX}{fabric.name}-"
         self._template_of = {
-            str(claim.get("name")): text(claim, _TEMPLATE, (*_RESOURCE_CLAIMS, index))
+            str(claim.get("name")): read_string(claim, _TEMPLATE, (*_RESOURCE_CLAIMS, index))
             for index, claim in enumerate(pod_claims)
         }
         self._first = {template: name for name, template in reversed(self._template_of.items())}

@@ -222,7 +222,8 @@ def _add(draft: Draft, analysis: PodAnalysis, container: Target | Launcher) -> E
         draft.applied(container.name, ADDED, f"set {names_text}")
     settings = analysis.settings_reader.settings(container.path)
     if settings.changes_env:
-        user_env = effective_env(user_env, settings, draft.container(container.path).env)
+        present = draft.container(container.path).env
+        user_env = effective_env(user_env, settings, present=present)
     if user_env:
         warn_user_values(draft, analysis, container, user_env, variables)
     return variables

@@ -10,7 +10,7 @@ from webhook.model.config_maps import config_maps_named_in
 from webhook.model.pod import PodManifest
 
 
-def config_maps_of_pod(manifest: PodManifest) -> Iterator[str]:
+def config_map_names(manifest: PodManifest) -> Iterator[str]:
     """Yield the names of a pod's ConfigMaps with variables, scripts or files of libraries.
 
     The pod may have any shape.

@@ -27,16 +27,17 @@ _MOST = 2
 
 
 def effective_env(
-    env: Mapping[str, str | None], settings: CommandSettings, present: Mapping[str, str | None]
+    env: Mapping[str, str | None], settings: CommandSettings, *, present: Mapping[str, str | None]
 ) -> Mapping[str, str | None]:
     """Return a container's `env` as its command changes it: name → value, None if unknown.
 
-    `present` are the variables after the patch: a default in the command applies to none of these.
+    `present` are the variables after the patch: a default in the command (`${NAME:-1}`) applies to
+    none of these.
     """
     if not settings.changes_env:
         return env
     effective = {} if settings.drops_env else dict(env)
-    for setting in settings_in_effect(settings, present):
+    for setting in settings_in_effect(settings, present=present):
         if setting.removed:
             effective.pop(setting.name, None)
         else:
@@ -45,7 +46,7 @@ def effective_env(
 
 
 def settings_in_effect(
-    settings: CommandSettings, present: Mapping[str, str | None]
+    settings: CommandSettings, *, present: Mapping[str, str | None]
 ) -> Iterator[Setting]:
     """Yield the certain settings, without the defaults of variables that are present."""
     for setting in settings.certain.values():
@@ -60,14 +61,14 @@ def _applies(
     return settings.drops_env or not (setting.yields_to_env and setting.name in present)
 
 
-def uncertain(settings: CommandSettings, present: Mapping[str, str | None]) -> Iterator[Setting]:
+def uncertain(settings: CommandSettings, *, present: Mapping[str, str | None]) -> Iterator[Setting]:
     """Yield the settings that may keep a library off RDMA.
 
     The value is None if it is unknown, or if a variable has more than _MOST.
     """
     computed = (
         setting
-        for setting in settings_in_effect(settings, present)
+        for setting in settings_in_effect(settings, present=present)
         if setting.value is None and not setting.removed
     )
     possible = (

@@ -59,12 +59,11 @@ OFF_VALUE_BY_VARIABLE = {
     name: value for switches in SWITCHES.values() for name, value in switches.items()
 }
 _NAMES = "|".join(OFF_VALUE_BY_VARIABLE)
+#: Characters that separate the parts of sed's `s/A=0/A=1/g`. Such a character ends a value only
+#: before another NAME= or sed's flags, and is part of the value elsewhere.
+_PARTING = "/#@,:"
 #: NAME=VALUE, as in a shell or a file, also in quotes or after an escape such as `printf`'s `\n`,
 #: and "NAME": "VALUE", as in JSON or Python.
-#:
-#: A character of `_PARTING` separates the parts of sed's `s/A=0/A=1/g`: it ends a value only before
-#: another NAME= or sed's flags, and is part of the value elsewhere.
-_PARTING = "/#@,:"
 _MENTION = re.compile(
     rf"(?:(?<![\w${{-])|(?<=\\[nrt]))(?P<name>{_NAMES})"
     rf"(?:=\\?+[\"']?+(?P<plain>(?:[^\s\"';&|\\){_PARTING}]"

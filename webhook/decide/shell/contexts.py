@@ -137,7 +137,7 @@ class Scanner:
             "context_ends",
             "here_documents",
             "limit",
-            "outer",
+            "outer_contexts",
             "term_offsets",
             "pos",
             "search_terms",
@@ -154,7 +154,7 @@ class Scanner:
         self.pos = 0
         self.limit = len(text)
         self.context = ShellContext(SCRIPT, START, 0)
-        self.outer: list[ShellContext] = []
+        self.outer_contexts: list[ShellContext] = []  #: those around `context`, from the script on
         self.here_documents: deque[HereDocument] = deque()  #: the pending here-documents
         self.term_offsets = term_offsets  #: ascending
         self.commands: list[CommandRange] = []  #: the commands with a search term
@@ -165,7 +165,7 @@ class Scanner:
 
     def enter(self, context: ShellContext) -> None:
         """Go one level deeper."""
-        if len(self.outer) == LEVELS:
+        if len(self.outer_contexts) == LEVELS:
             raise UnreadableError(TOO_DEEP)
         outer = self.context
         context.conditional = (
@@ -175,16 +175,16 @@ class Scanner:
             or context.construct not in _SEQUENTIAL
         )
         context.isolated = outer.isolated or context.construct in _ISOLATING
-        self.outer.append(outer)
+        self.outer_contexts.append(outer)
         self.context = context
 
     def leave(self) -> ShellContext:
         """Go back to the surrounding context; return the context that ends."""
         ended = self.context
-        self.context = self.outer.pop()
+        self.context = self.outer_contexts.pop()
         return ended
 
-    def leave_word(self, end: int) -> None:
+    def leave_part_of_word(self, end: int) -> None:
         """End a context that is part of a word, at `end`.
 
         Shells differ on whether pending here-documents begin after a line break within it.
@@ -234,7 +234,7 @@ class Scanner:
             context.isolated or context.piped or in_own_shell,
         )
 
-    def skip_commands(self) -> bool:
+    def skip_commands_without_term(self) -> bool:
         """Skip simple commands without a search term, which are most of a script.
 
         Return whether any were skipped.

@@ -27,7 +27,7 @@ def open_string(scanner: Scanner) -> None:
 
 def close_string(scanner: Scanner) -> None:
     """End a string. A quote in a here-document is text and is not handled here."""
-    scanner.leave_word(scanner.pos + 1)
+    scanner.leave_part_of_word(scanner.pos + 1)
 
 
 def dollar(scanner: Scanner) -> None:
@@ -64,13 +64,13 @@ def close_commands(scanner: Scanner) -> None:
     if scanner.here_documents:
         raise_unclear(scanner)
     scanner.here_documents = scanner.context.here_documents
-    scanner.leave_word(scanner.pos + 1)
+    scanner.leave_part_of_word(scanner.pos + 1)
     scanner.pos = patterns.HASHES.match(scanner.text, scanner.pos, scanner.limit).end()  # type: ignore[union-attr]
 
 
 def close_parameter(scanner: Scanner) -> None:
     """End `${`."""
-    scanner.leave_word(scanner.pos + 1)
+    scanner.leave_part_of_word(scanner.pos + 1)
 
 
 def quote_in_parameter(scanner: Scanner) -> None:
@@ -116,7 +116,7 @@ def close_arithmetic(scanner: Scanner) -> None:
 
 def _leave_arithmetic(scanner: Scanner) -> None:
     is_command = scanner.text[scanner.context.start] == "("
-    scanner.leave_word(scanner.pos + 2)
+    scanner.leave_part_of_word(scanner.pos + 2)
     if is_command:
         is_loop = scanner.context.construct == contexts.LOOP
         scanner.context.mode = contexts.BEFORE_LOOP_BODY if is_loop else contexts.AFTER_COMPOUND
@@ -132,7 +132,7 @@ def open_array(scanner: Scanner) -> None:
 
 def close_array(scanner: Scanner) -> None:
     """End the elements of an array; nothing may follow the array directly."""
-    scanner.leave_word(scanner.pos + 1)
+    scanner.leave_part_of_word(scanner.pos + 1)
     if scanner.at(scanner.pos) not in patterns.BREAKS:
         raise_unclear(scanner)
 
@@ -254,7 +254,7 @@ def _end_of(document: HereDocument, scanner: Scanner) -> int:
         end = _end_after_tabs(text, start, limit, document.delimiter)
     else:
         end = _end_at_margin(text, start, limit, document.delimiter)
-    if end < 0 or (scanner.outer and _ends_in_parenthesis(text, start, end, document)):
+    if end < 0 or (scanner.outer_contexts and _ends_in_parenthesis(text, start, end, document)):
         raise_unclear(scanner)
     if not document.literal and text.find("\\\n", start, end) >= 0:
         _check_joined(scanner, start, end, document.delimiter)

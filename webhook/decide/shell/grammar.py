@@ -27,7 +27,7 @@ def start_word(scanner: Scanner) -> None:
         if following == "(" and not patterns.ASSIGNMENT.fullmatch(word):
             begin_function(scanner, word, end)
             return
-    if not scanner.skip_commands():
+    if not scanner.skip_commands_without_term():
         scanner.begin_command(start)
         scanner.pos = end
         if "[" in word:

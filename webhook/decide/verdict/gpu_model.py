@@ -90,7 +90,7 @@ def judge_gpu_model(pod: PatchedPod) -> Verdict | None:
     Where the nodes of the fabric are known, the pod's selection is compared with them instead.
     """
     fabric = pod.used_fabric
-    if fabric is None or fabric.name in pod.fabric_index.classes.by_fabric:
+    if fabric is None or fabric.name in pod.fabric_index.node_classes.by_fabric:
         return None
     if pod.analysis.annotations.fabric is not None:  # the user declares where such nodes are
         return None

@@ -88,7 +88,7 @@ def judge_node_capacity(pod: PatchedPod) -> Verdict | None:
         lack = _Lack(NO_NODES, FABRIC_NOWHERE, f"no node belongs to fabric {fabric.name}")
         return _verdict(pod, lack)
     demand = _Demand.of(pod, fabric)
-    classes = fabric_index.classes.by_fabric.get(fabric.name)
+    classes = fabric_index.node_classes.by_fabric.get(fabric.name)
     if classes is None:  # too many classes to compare with the pod's selection
         shortage = _shortage_of_index(demand, fabric.name, fabric_index)
         return _verdict(pod, shortage) if shortage else None
@@ -98,7 +98,7 @@ def judge_node_capacity(pod: PatchedPod) -> Verdict | None:
 def _compared_with_classes(
     pod: PatchedPod, demand: _Demand, fabric: str, classes: Sequence[EquivalentNodes]
 ) -> Verdict | None:
-    placement = Placement(pod.view, pod.fabric_index.classes.individual_label_keys)
+    placement = Placement(pod.view, pod.fabric_index.node_classes.individual_label_keys)
     selected: list[EquivalentNodes] = []
     sufficient: list[EquivalentNodes] = []
     for nodes in classes:

@@ -77,12 +77,15 @@ class PatchedTarget(NamedTuple):
         )
         if not settings.changes_env:
             return patched
-        env = effective_env(declared_env.variables, settings, patched.present)
+        env = effective_env(declared_env.variables, settings, present=patched.present)
         return patched._replace(effective_env=env)
 
     @property
     def present(self) -> Mapping[str, str | None]:
-        """The variables after the patch, before the command: a default applies to none of these."""
+        """The variables after the patch, before the command.
+
+        A default in the command (`${NAME:-1}`) applies to none of these.
+        """
         env = self.container.env
         return {**self.declared_env.variables, **env} if self.original.env_from else env
 
@@ -111,22 +114,22 @@ class PatchedTarget(NamedTuple):
     def _setting(self, name: str) -> Setting | None:
         if not self.settings.certain:
             return None
-        settings = settings_in_effect(self.settings, self.present)
+        settings = settings_in_effect(self.settings, present=self.present)
         return next((setting for setting in settings if setting.name == name), None)
 
-    def place(self, name: str) -> str:
+    def origin_suffix(self, name: str) -> str:
         """Return what sets a variable, in parentheses after a space; "" for env."""
         origin = self.origin(name)
         return "" if origin == "env" else f" ({origin})"
 
     def removal(self, name: str) -> str:
-        """Return how to unset a variable, as the end of a message that names it with its place."""
+        """Return how to unset a variable, as the end of a message that names it and its origin."""
         return "remove the variable" if self.origin(name) == "env" else "remove it"
 
     def uncertain_settings(self) -> Iterator[Setting]:
         """Yield the settings of its command that may keep a library off RDMA."""
         if self.settings.certain or self.settings.possible:
-            yield from uncertain(self.settings, self.present)
+            yield from uncertain(self.settings, present=self.present)
 
 
 class PatchedPod(NamedTuple):

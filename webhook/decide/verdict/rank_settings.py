@@ -87,7 +87,7 @@ def _mpi_verdict(
     if not is_certain and not _may_use_mpi(analysis, path):
         return None
     own_env = reader.env(path).variables
-    of_launcher = effective_env(own_env, reader.settings_with_files(path), own_env)
+    of_launcher = effective_env(own_env, reader.settings_with_files(path), present=own_env)
     env = {name: value for name, value in of_launcher.items() if name.startswith(MCA_PREFIX)}
     env |= {name: setting.value for name, setting in settings.items()}
     tcp = worst_tcp_setting(analysis.commands, path, env, analysis.fabric)

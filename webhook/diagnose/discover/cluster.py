@@ -133,7 +133,7 @@ def _dra_drivers(items: Sequence[Item]) -> Iterator[Finding]:
         if item.get("kind") == "ResourceSlice" and isinstance(driver, str):
             drivers.setdefault(driver, {})[str(value_at(item, "spec", "nodeName") or "")] = None
     classes = {
-        claimable.driver: claimable.device_class for claimable in claimable_devices(items).values()
+        claimable.driver: claimable.nic_class for claimable in claimable_devices(items).values()
     }
     for driver, nodes in drivers.items():
         if driver.startswith(("gpu.", "compute-domain.")) or classes.get(driver):
@@ -194,10 +194,10 @@ def _claimable(
     roots = {device.root for device in nics if device.root}
     return ClaimableDevices(
         driver=driver,
-        device_class=classes.get(driver, ""),
-        nics=len(nics),
+        nic_class=classes.get(driver, ""),
+        nic_count=len(nics),
         gpu_class=classes.get(gpu_driver, ""),
-        gpus=len(gpus) if gpu_driver else 0,
+        gpu_count=len(gpus) if gpu_driver else 0,
         aligned=bool(gpu_driver) and all(device.root in roots for device in gpus),
     )
 

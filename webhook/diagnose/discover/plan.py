@@ -158,13 +158,13 @@ def common_claimable_devices(group: Group) -> ClaimableDevices | None:
     """Return the devices that pods can claim on every node of a group; None if there are none."""
     cluster_nodes = [node_ports.node.cluster_node for node_ports in group.ports_of_nodes]
     of_nodes = [node.claimable_devices for node in cluster_nodes if node and node.claimable_devices]
-    if len(of_nodes) != len(cluster_nodes) or not of_nodes[0].device_class:
+    if len(of_nodes) != len(cluster_nodes) or not of_nodes[0].nic_class:
         return None
-    if len({(devices.device_class, devices.gpu_class) for devices in of_nodes}) > 1:
+    if len({(devices.nic_class, devices.gpu_class) for devices in of_nodes}) > 1:
         return None
     return of_nodes[0]._replace(
-        nics=min(devices.nics for devices in of_nodes),
-        gpus=min(devices.gpus for devices in of_nodes),
+        nic_count=min(devices.nic_count for devices in of_nodes),
+        gpu_count=min(devices.gpu_count for devices in of_nodes),
         aligned=all(devices.aligned for devices in of_nodes),
     )
 
@@ -198,8 +198,8 @@ def _add_claims(
         else "no GPU can be claimed with its NIC"
     )
     nics = (
-        f"all {claimable_devices.nics} NICs of a node"
-        if claimable_devices.nics > 1
+        f"all {claimable_devices.nic_count} NICs of a node"
+        if claimable_devices.nic_count > 1
         else "the NIC of a node"
     )
     reason_by_field["claims"] = f"{nics}, because {reason}; request fewer where pods share nodes"

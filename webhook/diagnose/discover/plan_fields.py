@@ -69,6 +69,7 @@ def _prefix(devices: Devices, other_devices: tuple[str, ...]) -> str:
     excluded = (*other_devices, *devices.unused)
     if match is None or any(name.startswith(match[0]) for name in excluded):
         return ""
+    # A prefix of a bond's name could match a bond on other nodes.
     return "" if "mlx5_bond_0".startswith(match[0]) else match[0]
 
 

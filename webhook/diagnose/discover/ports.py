@@ -328,7 +328,7 @@ def _model(evidence: Iterable[_PortEvidence]) -> str | None:
 def _without_device(
     ports: list[MergedPort], unmatched_by_pci: dict[str, list[_PortEvidence]]
 ) -> list[MergedPort]:
-    """Return the cards without an RDMA device.
+    """Return NVIDIA's cards without an RDMA device; other vendors also make cards without RDMA.
 
     Return [] while any port's PCI address is unknown: a card may belong to that port.
     """

@@ -80,11 +80,11 @@ class ClaimableDevices(NamedTuple):
 
     driver: str
     #: The DeviceClass that selects the driver; "" if none does.
-    device_class: str
-    nics: int
+    nic_class: str
+    nic_count: int
     #: The DeviceClass of the GPUs; "" if no driver offers any, or none selects it.
     gpu_class: str = ""
-    gpus: int = 0
+    gpu_count: int = 0
     #: Whether each GPU has a NIC at its PCIe root.
     aligned: bool = False
 
@@ -115,7 +115,7 @@ class KubeNode(NamedTuple):
     @property
     def claimable_gpus(self) -> int:
         """The number of GPUs that a DRA driver offers on it."""
-        return self.claimable_devices.gpus if self.claimable_devices else 0
+        return self.claimable_devices.gpu_count if self.claimable_devices else 0
 
     @property
     def rdma_resources(self) -> tuple[str, ...]:

@@ -132,10 +132,10 @@ def _rows(plan: FabricPlan) -> list[list[EqualNodes]]:
     """Put as many boxes side by side as fit."""
     rows: list[list[EqualNodes]] = []
     used = 0
-    room = _WIDTH - 3 * _MARGIN
+    width = _WIDTH - 3 * _MARGIN
     for nodes in equal_nodes(plan):
         needed = _box_width(nodes) + _GAP
-        if not rows or used + needed > room + _GAP:
+        if not rows or used + needed > width + _GAP:
             rows.append([])
             used = 0
         rows[-1].append(nodes)
@@ -205,20 +205,25 @@ def _node(box: _Box, trunk_y: int) -> Iterator[str]:
         yield _rect(x, y, _GPU, _GPU, "gpu")
         yield _text(x + _GPU // 2, y + 19, name.removeprefix("GPU"), "mid soft")
     text_y = box.y + box.height - _TEXT_HEIGHT + 20
-    room = int((box.width - 2 * _PAD) / _LETTER)
+    max_length = int((box.width - 2 * _PAD) / _LETTER)
     yield _text(
-        box.x + _PAD, text_y, _title(nodes, room), "name", max_length=room, full=nodes.title
+        box.x + _PAD,
+        text_y,
+        _title(nodes, max_length),
+        "name",
+        max_length=max_length,
+        full=nodes.title,
     )
     firmware = f"firmware {nodes.firmware}" if nodes.firmware else ""
     about = ", ".join(filter(None, (nodes.machine_type, nodes.gpus, firmware)))
-    yield _text(box.x + _PAD, text_y + 17, about or "GPUs unknown", "soft", max_length=room)
+    yield _text(box.x + _PAD, text_y + 17, about or "GPUs unknown", "soft", max_length=max_length)
 
 
-def _title(nodes: EqualNodes, room: int) -> str:
+def _title(nodes: EqualNodes, max_length: int) -> str:
     """Return as many names as fit, and the number of nodes."""
     titles = (nodes.title, nodes.title_of(3), nodes.title_of(2), nodes.title_of(1))
     count = f"{len(nodes.names)} nodes: " if len(nodes.names) > 1 else ""
-    return next((title for title in titles if len(title) <= room), f"{count}{nodes.names[0]}")
+    return next((title for title in titles if len(title) <= max_length), f"{count}{nodes.names[0]}")
 
 
 def _to_gpu(box: _Box, index: int, gpu: tuple[int, int]) -> str:
@@ -286,7 +291,9 @@ def _port(port: ShownPort, x: int, y: int) -> Iterator[str]:
     )
     if port.condition == "unused":
         rate = f"unused, {port.rate_or_state}"
-    yield _text(x + _PORT_W // 2, y + 18, port.name, "name mid", max_length=_NAME, room=_PORT_W - 6)
+    yield _text(
+        x + _PORT_W // 2, y + 18, port.name, "name mid", max_length=_NAME, max_width=_PORT_W - 6
+    )
     yield _text(x + _PORT_W // 2, y + 35, rate, "mid soft", max_length=17)
 
 
@@ -299,15 +306,22 @@ def _path(commands: str, kind: str) -> str:
 
 
 def _text(
-    x: int, y: int, text: str, kind: str, *, max_length: int = 140, full: str = "", room: int = 0
+    x: int,
+    y: int,
+    text: str,
+    kind: str,
+    *,
+    max_length: int = 140,
+    full: str = "",
+    max_width: int = 0,
 ) -> str:
     """Write text, cut to `max_length` characters; the full text becomes the tooltip.
 
-    `room` is in pixels; letters that need more are set closer.
+    `max_width` is in pixels; letters that need more are set closer.
     """
     text, full = visible(text), visible(full or text)
     cut = text if len(text) <= max_length else f"{text[: max_length - 1]}…"
     tip = f"<title>{escape(full)}</title>" if cut != full else ""
-    close = f' textLength="{room}"' if room and len(cut) * _LETTER > room else ""
+    close = f' textLength="{max_width}"' if max_width and len(cut) * _LETTER > max_width else ""
     closer = f'{close} lengthAdjust="spacingAndGlyphs"' if close else ""
     return f'<text class="{kind}" x="{x}" y="{y}"{closer}>{tip}{escape(cut)}</text>'

@@ -120,9 +120,9 @@ def pair_measurements(matrix: PairMatrix) -> list[PairMeasurement]:
     """Return the worst results on pairs of two nodes, device by device."""
     return [
         measurement
-        for figure, cells in matrix.cells_by_figure.items()
+        for series, cells in matrix.cells_by_series.items()
         for cell in cells.values()
-        if (measurement := _pair_measurement(figure.device, cell))
+        if (measurement := _pair_measurement(series.device, cell))
     ]
 
 

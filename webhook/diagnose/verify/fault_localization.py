@@ -84,7 +84,7 @@ class _FaultSearch:
         self.suspects: list[Finding] = []
         self._order = {node: index for index, node in enumerate(matrix.nodes)}
         self._measurements = pair_measurements(matrix)
-        cell_count = sum(map(len, matrix.cells_by_figure.values()))
+        cell_count = sum(map(len, matrix.cells_by_series.values()))
         #: Whether cells are unsure, or are of a node with itself.
         self._has_cells_left_out = cell_count > len(self._measurements)
         self._unexplained = [

@@ -188,8 +188,8 @@ def _bandwidth(measurement: Measurement, context: RunContext) -> BenchmarkResult
     )
 
 
-def _loopback(figure: str, reason: str) -> Finding:
-    return LOOPBACK.finding("unsure", f"{figure}. {reason}")
+def _loopback(number_text: str, reason: str) -> Finding:
+    return LOOPBACK.finding("unsure", f"{number_text}. {reason}")
 
 
 def _comparison(measurement: Measurement, gbps: float, expected: ExpectedRate) -> Finding:
@@ -230,9 +230,9 @@ def _latency(measurement: Measurement) -> BenchmarkResult:
     latency = _typical_latency(row)
     if latency is None:
         return BenchmarkResult(NO_RESULT.finding("unsure", "No row has a latency."))
-    figure = f"{latency:g} µs at {row.size} bytes"
+    latency_text = f"{latency:g} µs at {row.size} bytes"
     if measurement.loopback:
-        return BenchmarkResult(_loopback(figure, measurement.loopback), latency_us=latency)
+        return BenchmarkResult(_loopback(latency_text, measurement.loopback), latency_us=latency)
     quick = _QUICK.get(measurement.test or "")
     if quick is None or (row.size or 0) > _SMALL:
         obstacle = "NVIDIA's own test has no limit for this test and message size"
@@ -241,9 +241,9 @@ def _latency(measurement: Measurement) -> BenchmarkResult:
     else:
         citation = _QUICK_CITATION.format(quick)
         return BenchmarkResult(
-            QUICK.finding("ok", f"{figure}."), latency_us=latency, citation=citation
+            QUICK.finding("ok", f"{latency_text}."), latency_us=latency, citation=citation
         )
-    text = f"{figure}; {obstacle}, and there are too few runs to compare."
+    text = f"{latency_text}; {obstacle}, and there are too few runs to compare."
     return BenchmarkResult(TOO_FEW_PEERS.finding("unsure", text), latency_us=latency)
 
 
@@ -261,19 +261,19 @@ def _collective(measurement: Measurement, log: LogReport) -> Finding:
     algorithm (NVIDIA/nccl-tests, doc/PERFORMANCE.md), so no ratio makes it fail.
     """
     gbps = measurement.best_gbps
-    figure = "The collective ran" if gbps is None else f"Bus bandwidth {_rate_text(gbps)}"
+    start = "The collective ran" if gbps is None else f"Bus bandwidth {_rate_text(gbps)}"
     if measurement.wrong_elements:
         elements = counted(measurement.wrong_elements, "wrong element")
         return WRONG_RESULTS.finding("error", f"The results have {elements}.")
     if log.rdma_use == "no":
-        return NOT_RDMA.finding("error", f"{figure} over TCP sockets, not over RDMA.")
+        return NOT_RDMA.finding("error", f"{start} over TCP sockets, not over RDMA.")
     if measurement.nodes == 1:
-        text = f"{figure} within one node. No cable was tested."
+        text = f"{start} within one node. No cable was tested."
         return LOOPBACK.finding("unsure", text, "Run the benchmark on at least two nodes.")
     if log.rdma_use == "yes":
-        text = f"{figure} over RDMA, without wrong results. The bandwidth is not graded."
+        text = f"{start} over RDMA, without wrong results. The bandwidth is not graded."
         return OVER_RDMA.finding("ok", text)
-    text = f"{figure}; the output does not show which network was used."
+    text = f"{start}; the output does not show which network was used."
     return TRANSPORT_UNKNOWN.finding("unsure", text)
 
 
@@ -281,8 +281,8 @@ def _rate_text(number: float) -> str:
     return f"{number:.1f} Gb/s" if number >= 1 else f"{number:g} Gb/s"
 
 
-#: The codes of single runs.
-RUN_CODES = (
+#: The codes of the grade of one measurement.
+GRADE_CODES = (
     *(AT_RATE, BELOW_RATE, FAR_BELOW_RATE, FASTER_THAN_RATE, SMALL_MESSAGES, LOOPBACK, NO_RATE),
     *(ZERO_BANDWIDTH, UNIT_UNPROVEN, NO_RESULT, QUICK, TOO_FEW_PEERS, CONNECTED, OVER_RDMA),
     *(NOT_RDMA, WRONG_RESULTS, TRANSPORT_UNKNOWN),

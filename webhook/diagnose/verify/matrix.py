@@ -43,8 +43,8 @@ class MatrixCell(NamedTuple):
 Cells = dict[NodePair, MatrixCell]
 
 
-class DeviceFigure(NamedTuple):
-    """What a table, or a column of a list, shows: a device, and its bandwidths or its latencies."""
+class DeviceSeries(NamedTuple):
+    """What a table, or a column of a list, shows: the bandwidths or the latencies of a device."""
 
     #: None for failures without a device.
     device: str | None
@@ -64,19 +64,19 @@ class PairMatrix(NamedTuple):
     cells: Cells
 
     @property
-    def cells_by_figure(self) -> dict[DeviceFigure, Cells]:
+    def cells_by_series(self) -> dict[DeviceSeries, Cells]:
         """The cells of each device, of bandwidths and of latencies, sorted by device."""
-        results_by_figure: dict[DeviceFigure, dict[NodePair, list[BenchmarkResult]]] = {}
+        results_by_series: dict[DeviceSeries, dict[NodePair, list[BenchmarkResult]]] = {}
         for pair, cell in self.cells.items():
             for result in cell.results:
-                results_by_pair = results_by_figure.setdefault(_figure_of(result), {})
+                results_by_pair = results_by_series.setdefault(_series_of(result), {})
                 results_by_pair.setdefault(pair, []).append(result)
         return {
-            figure: {
+            series: {
                 pair: MatrixCell(pair, tuple(results))
-                for pair, results in results_by_figure[figure].items()
+                for pair, results in results_by_series[series].items()
             }
-            for figure in sorted(results_by_figure, key=_figure_order)
+            for series in sorted(results_by_series, key=_series_order)
         }
 
 
@@ -112,17 +112,17 @@ def pair_title(pair: NodePair) -> str:
     return f"{pair.client} → {pair.server}"
 
 
-def _figure_of(result: BenchmarkResult) -> DeviceFigure:
+def _series_of(result: BenchmarkResult) -> DeviceSeries:
     measurement = result.measurement
     if measurement is None:
-        return DeviceFigure(None, False)
-    return DeviceFigure(measurement.device, measurement.kind == "latency")
+        return DeviceSeries(None, False)
+    return DeviceSeries(measurement.device, measurement.kind == "latency")
 
 
-def _figure_order(figure: DeviceFigure) -> tuple[bool, int, str, bool]:
-    """Sort mlx5_2 before mlx5_10, and figures without a device last."""
-    name = figure.device or ""
-    return figure.device is None, len(name), name, figure.is_latency
+def _series_order(series: DeviceSeries) -> tuple[bool, int, str, bool]:
+    """Sort mlx5_2 before mlx5_10, and series without a device last."""
+    name = series.device or ""
+    return series.device is None, len(name), name, series.is_latency
 
 
 def _rank(result: BenchmarkResult) -> tuple[int, int, bool, float]:

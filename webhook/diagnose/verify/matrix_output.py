@@ -159,7 +159,7 @@ def run_title(report: RunReport, matrix: PairMatrix) -> str:
 def _write_overview(sheet: Sheet, matrix: PairMatrix) -> None:
     """Write the widest matrix that fits, or a list if none fits or few pairs were measured."""
     if is_dense(matrix):
-        of_all = ", the worst device of each pair" if len(matrix.cells_by_figure) > 1 else ""
+        of_all = ", the worst device of each pair" if len(matrix.cells_by_series) > 1 else ""
         sheet.paragraph(Span(f"Gb/s{of_all}", "dim"))
         if (
             sheet.grid(_matrix(matrix, named=True, numbers=True))
@@ -209,13 +209,13 @@ def _cell_span(cell: MatrixCell | None, *, numbers: bool = True) -> Span:
 
 def _pairs_grid(matrix: PairMatrix) -> list[list[Span]]:
     """Return a row for each pair, and a column for each device."""
-    cells_by_figure = matrix.cells_by_figure
-    titles = (figure.title for figure in cells_by_figure)
+    cells_by_series = matrix.cells_by_series
+    titles = (series.title for series in cells_by_series)
     heading = [Span(title, "dim") for title in ("client → server", *titles)]
     rows = [
         [
             Span(pair_title(pair)),
-            *(_cell_span(cells.get(pair)) for cells in cells_by_figure.values()),
+            *(_cell_span(cells.get(pair)) for cells in cells_by_series.values()),
         ]
         for pair in matrix.cells
     ]
@@ -224,12 +224,12 @@ def _pairs_grid(matrix: PairMatrix) -> list[list[Span]]:
 
 def _pair_lines(matrix: PairMatrix) -> Iterator[list[Span]]:
     """Yield a line for each pair."""
-    cells_by_figure = matrix.cells_by_figure
+    cells_by_series = matrix.cells_by_series
     for pair in matrix.cells:
         line = [Span(pair_title(pair), "bold")]
-        for figure, cells in cells_by_figure.items():
+        for series, cells in cells_by_series.items():
             if pair in cells:
-                line += [Span("  "), _cell_span(cells[pair]), Span(f" {figure.title}")]
+                line += [Span("  "), _cell_span(cells[pair]), Span(f" {series.title}")]
         yield line
 
 

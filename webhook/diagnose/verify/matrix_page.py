@@ -97,11 +97,11 @@ class _Page:
         if not is_dense(matrix):
             yield from self._list()
             return
-        cells_by_figure = matrix.cells_by_figure
-        if len(cells_by_figure) > 1:
+        cells_by_series = matrix.cells_by_series
+        if len(cells_by_series) > 1:
             yield from self._table("All devices: the worst of each pair", matrix.cells)
-        for figure, cells in cells_by_figure.items():
-            yield from self._table(figure.title, cells)
+        for series, cells in cells_by_series.items():
+            yield from self._table(series.title, cells)
 
     def _table(self, title: str, cells: Cells) -> Iterator[str]:
         """Yield a heat map: a row for each client, a column for each server."""
@@ -122,16 +122,16 @@ class _Page:
 
     def _list(self) -> Iterator[str]:
         """Yield a table with a row for each pair, and a column for each device."""
-        cells_by_figure = self._matrix.cells_by_figure
+        cells_by_series = self._matrix.cells_by_series
         yield '<h2>Pairs</h2>\n<div class="scroll"><table>\n'
         yield "<caption>Gb/s</caption>\n"
         yield '<thead><tr><th scope="col">client</th><th scope="col">server</th>'
-        yield "".join(f'<th scope="col">{_html(figure.title)}</th>' for figure in cells_by_figure)
+        yield "".join(f'<th scope="col">{_html(series.title)}</th>' for series in cells_by_series)
         yield "</tr></thead>\n<tbody>\n"
         for pair in self._matrix.cells:
             yield f'<tr><th scope="row">{_html(pair.client)}</th>'
             yield f'<th scope="row">{_html(pair.server)}</th>'
-            yield "".join(self._cell(cells.get(pair)) for cells in cells_by_figure.values())
+            yield "".join(self._cell(cells.get(pair)) for cells in cells_by_series.values())
             yield "</tr>\n"
         yield "</tbody></table></div>\n"
 

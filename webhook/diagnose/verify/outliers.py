@@ -121,7 +121,7 @@ def _with_warning(result: BenchmarkResult, peers: _Peers) -> BenchmarkResult:
     latency = result.measurement is not None and result.measurement.kind == "latency"
     unit, position = ("µs", "above") if latency else ("Gb/s", "below")
     comparison = f"This is {position} the median of its peers, {peers.text(unit)}."
-    lead = f"{_figure(finding)}." if finding.code == TOO_FEW_PEERS.code else finding.text
+    lead = f"{_latency_text(finding)}." if finding.code == TOO_FEW_PEERS.code else finding.text
     text = f"{lead} {comparison}"
     if finding.level == "error":
         return result._replace(finding=finding._replace(text=text))
@@ -134,11 +134,12 @@ def _ok_if_compared(result: BenchmarkResult, peers: _Peers | None) -> BenchmarkR
     if peers is None or finding.code != TOO_FEW_PEERS.code:
         return result
     text = (
-        f"{_figure(finding)}, within the spread of its peers, whose median is {peers.text('µs')}."
+        f"{_latency_text(finding)}, within the spread of its peers, whose median is "
+        f"{peers.text('µs')}."
     )
     return result._replace(finding=AS_PEERS.finding("ok", text, location=finding.location))
 
 
-def _figure(finding: Finding) -> str:
+def _latency_text(finding: Finding) -> str:
     """Return the latency of TOO_FEW_PEERS without the reason why it was not compared."""
     return finding.text.partition(";")[0]

@@ -21,7 +21,7 @@ from webhook.diagnose.why.comparison import Comparison, verdict_of
 from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
 from webhook.diagnose.why.old_template import old_template_finding
 from webhook.diagnose.why.pod_template import template_title
-from webhook.diagnose.why.redecide import template_of_owner
+from webhook.diagnose.why.redecide import UnpatchedPod, pod_from_template
 from webhook.diagnose.why.replacement import has_old_template
 from webhook.model.finding import Code, Finding, Level
 from webhook.model.pod import PodManifest, at, fields_or_empty
@@ -153,7 +153,7 @@ def label_authors(evidence: PodEvidence) -> str:
 
 def creation_source_title(evidence: PodEvidence) -> str:
     """Return the title of what the pod was created from; "" if that is unknown."""
-    return _original(evidence)[0]
+    return _original(evidence).source
 
 
 def mutators_remedy(evidence: PodEvidence, *, are_labels: bool) -> str:
@@ -178,7 +178,7 @@ def added_selectors(evidence: PodEvidence) -> list[str]:
 
     [] if the template, which lacks them, is unknown.
     """
-    template = None if _may_have_placed(evidence) else _original(evidence)[1]
+    template = None if _may_have_placed(evidence) else _original(evidence).manifest
     if template is None:
         return []
     before = _node_selector(template)
@@ -189,23 +189,24 @@ def _node_selector(manifest: PodManifest) -> PodManifest:
     return fields_or_empty(_spec(manifest).get("nodeSelector"))
 
 
-def _original(evidence: PodEvidence) -> tuple[str, PodManifest | None]:
-    """Return the title and the manifest of what the pod was created from; None if unknown."""
-    return ("", None) if has_old_template(evidence) else _present_original(evidence)
+def _original(evidence: PodEvidence) -> UnpatchedPod:
+    """Return what the pod was created from."""
+    return UnpatchedPod() if has_old_template(evidence) else _present_original(evidence)
 
 
-def _present_original(evidence: PodEvidence) -> tuple[str, PodManifest | None]:
+def _present_original(evidence: PodEvidence) -> UnpatchedPod:
     """Return what the controller creates pods from now, or else the applied manifest."""
-    template = template_of_owner(evidence)[1]
+    template = pod_from_template(evidence).manifest
     if template is not None:
-        return template_title(evidence), template
+        return UnpatchedPod(template_title(evidence), template)
     if evidence.pod.metadata.controller is not None:
-        return "", None
+        return UnpatchedPod()
     try:
         applied = json.loads(evidence.annotations.get(_LAST_APPLIED, ""))
     except (ValueError, RecursionError):
-        return "", None
-    return "the manifest that was applied", applied if isinstance(applied, dict) else None
+        return UnpatchedPod()
+    manifest = applied if isinstance(applied, dict) else None
+    return UnpatchedPod("the manifest that was applied", manifest)
 
 
 def _leaves(pod: PodManifest, template: PodManifest) -> Iterator[_Leaf]:

@@ -24,12 +24,12 @@ _RUNTIME_CLASSES = "/apis/node.k8s.io/v1/runtimeclasses"
 
 
 def installed_configuration(
-    reads: ObjectReads, best_effort: BestEffortReads
+    reads: ObjectReads, best_effort_reads: BestEffortReads
 ) -> CompiledConfiguration | None:
     """Return the cluster's configuration; None without one that can be read and used."""
     tolerant_reads = BestEffortReads(reads)
     manifest = tolerant_reads.get(CONFIGURATION_PATH, CONFIGURATION_TITLE)
-    _record(best_effort, tolerant_reads)
+    _record(best_effort_reads, tolerant_reads)
     try:
         return parse_object(manifest, CONFIGURATION_TITLE).compiled if manifest else None
     except InvalidConfiguration:
@@ -48,41 +48,41 @@ class Mutators(NamedTuple):
 
 
 def mutators_of(
-    reads: ObjectReads, best_effort: BestEffortReads, evidence: PodEvidence
+    reads: ObjectReads, best_effort_reads: BestEffortReads, evidence: PodEvidence
 ) -> Mutators:
     """Return what may have changed the pod when it was created."""
-    webhooks = best_effort.list(WEBHOOKS_PATH, "mutatingwebhookconfigurations")
+    webhooks = best_effort_reads.list(WEBHOOKS_PATH, "mutatingwebhookconfigurations")
     if webhooks is None:
         return Mutators()
     labels = None if evidence.namespace is None else evidence.namespace.metadata.labels
     namespace = NamespaceFacts(name=evidence.namespace_name, labels=labels)
-    policies = _policies(reads, best_effort)
+    policies = _policies(reads, best_effort_reads)
     arguments = (webhooks, policies, evidence.pod.manifest, namespace)
     later, others = tuple(later_mutators(*arguments)), tuple(other_mutators(*arguments))
-    return Mutators(later, others, _runtime_class(best_effort, evidence))
+    return Mutators(later, others, _runtime_class(best_effort_reads, evidence))
 
 
-def _runtime_class(best_effort: BestEffortReads, evidence: PodEvidence) -> str:
+def _runtime_class(best_effort_reads: BestEffortReads, evidence: PodEvidence) -> str:
     """Return the title of the pod's RuntimeClass, if it adds labels to nodeSelectors; else ""."""
     name = at(evidence.pod.manifest, ("spec", "runtimeClassName"))
     if not isinstance(name, str):
         return ""
     path = f"{_RUNTIME_CLASSES}/{path_segment(name)}"
-    manifest = best_effort.get(path, f"RuntimeClass {name}") or {}
+    manifest = best_effort_reads.get(path, f"RuntimeClass {name}") or {}
     selects = at(manifest, ("scheduling", "nodeSelector"))
     return f"RuntimeClass {name} (scheduling.nodeSelector)" if selects else ""
 
 
-def _policies(reads: ObjectReads, best_effort: BestEffortReads) -> list[Manifest]:
+def _policies(reads: ObjectReads, best_effort_reads: BestEffortReads) -> list[Manifest]:
     """Return the MutatingAdmissionPolicies; [] in a cluster without the kind."""
     tolerant_reads = BestEffortReads(reads)
     policies = tolerant_reads.list(_POLICIES_PATH, "mutatingadmissionpolicies")
-    _record(best_effort, tolerant_reads)
+    _record(best_effort_reads, tolerant_reads)
     return policies or []
 
 
-def _record(best_effort: BestEffortReads, tolerant_reads: BestEffortReads) -> None:
-    """Record the failed reads in `best_effort`, other than of what does not exist."""
-    best_effort.failures += [
+def _record(best_effort_reads: BestEffortReads, tolerant_reads: BestEffortReads) -> None:
+    """Record the failed reads in `best_effort_reads`, other than of what does not exist."""
+    best_effort_reads.failures += [
         failure for failure in tolerant_reads.failures if failure.code != NOT_FOUND
     ]

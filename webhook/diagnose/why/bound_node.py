@@ -13,7 +13,7 @@ from typing import NamedTuple
 from webhook.decide.examine.fabric_choice import FABRIC_UNKNOWN
 from webhook.decide.examine.node_selection import SELECTOR_UNKNOWN
 from webhook.decide.verdict.node_reasons import CAPACITY_REASONS
-from webhook.diagnose.why.comparison import configuration_of
+from webhook.diagnose.why.comparison import admission_configuration
 from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
 from webhook.diagnose.why.node_setup import node_problem
 from webhook.kube.objects import PodRecord
@@ -64,8 +64,8 @@ def node_to_compare(evidence: PodEvidence) -> str:
     if status is None or _is_rejected(evidence.pod):
         return ""
     is_equipped = status.fabric and status.rdma in ("yes", "unsure")
-    is_known = is_equipped and configuration_of(evidence, status) is not None
-    return evidence.pod.spec.node_name if _is_in_doubt(status) or is_known else ""
+    is_comparable = is_equipped and admission_configuration(evidence, status) is not None
+    return evidence.pod.spec.node_name if _is_in_doubt(status) or is_comparable else ""
 
 
 def _is_in_doubt(status: StatusAnnotation) -> bool:
@@ -95,7 +95,8 @@ def bound_node(evidence: PodEvidence) -> BoundNode | None:
 
 def _judged(evidence: PodEvidence, status: StatusAnnotation, name: str) -> BoundNode:
     node = BoundNode(name, status.fabric, _is_in_doubt(status))
-    facts, configuration = evidence.placement_nodes.get(name), configuration_of(evidence, status)
+    facts = evidence.placement_nodes.get(name)
+    configuration = admission_configuration(evidence, status)
     if facts is None:
         return node._replace(unknown_reason="the node could not be read")
     if configuration is None:

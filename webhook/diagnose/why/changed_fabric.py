@@ -6,7 +6,7 @@ With another traffic class or socket interface, the devices are the same.
 
 from __future__ import annotations
 
-from webhook.diagnose.why.comparison import differing_variables, inspect_on_fabric
+from webhook.diagnose.why.comparison import differing_variables, redecide_on_same_fabric
 from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
 from webhook.model.facts import NamespaceFacts
 from webhook.model.finding import Code, Finding
@@ -35,7 +35,7 @@ def changed_fabric_finding(evidence: PodEvidence, status: StatusAnnotation) -> F
     if present is None:
         return None
     facts = NamespaceFacts(name=evidence.namespace_name)
-    inspection = inspect_on_fabric(evidence, status, facts, configuration=present)
+    inspection = redecide_on_same_fabric(evidence, status, facts, configuration=present)
     if inspection is None:
         return None
     fabric = inspection.analysis.fabric

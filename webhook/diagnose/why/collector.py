@@ -37,8 +37,8 @@ from webhook.kube.api import ObjectReads, Query, StatusError, path_segment
 from webhook.kube.cluster_reads import (
     FORBIDDEN,
     NOT_FOUND,
-    BestEffortFacts,
     BestEffortReads,
+    FactsReader,
     OwnerChain,
     ReadFailure,
     best_effort_nodes,
@@ -85,25 +85,25 @@ class Collector:
         self._reads = reads
         self._pod_access = pod_access
         self._options = options
-        self._best_effort = BestEffortReads(reads)
+        self._best_effort_reads = BestEffortReads(reads)
         self._all_nodes: dict[str, _ReadNode] | None = None
 
     def collect(self, namespace: str, name: str) -> PodEvidence:
         """Collect the evidence about a pod; raise NoPodError if the pod itself cannot be read."""
-        self._best_effort = BestEffortReads(self._reads)
+        self._best_effort_reads = BestEffortReads(self._reads)
         pod = self._pod(namespace, name)
-        owners = OwnerChain(self._best_effort, namespace).of(pod)
+        owners = OwnerChain(self._best_effort_reads, namespace).of(pod)
         pod_only = PodEvidence(pod=pod)
         has_status = pod_only.status is not None
         options = self._options
-        pending = PendingReads(self._reads, self._best_effort, namespace)
-        live_facts = (
-            self._facts(namespace, options.configuration) if options.configuration else None
+        pending = PendingReads(self._reads, self._best_effort_reads, namespace)
+        live_reader = (
+            self._read_facts(namespace, options.configuration) if options.configuration else None
         )
         evidence = PodEvidence(
             pod=pod,
             owners=owners,
-            namespace=self._namespace(namespace, live_facts),
+            namespace=self._namespace(namespace, live_reader),
             registrations=None if has_status else self._registrations(),
             events=self._events(namespace, (pod, *owners)),
             nodes=self._shown_nodes() if pod.status.phase == "Pending" else pending.own_node(pod),
@@ -116,21 +116,25 @@ class Collector:
             cluster_configuration=self._cluster_configuration(pod_only.status)
             if pod_only.status
             else None,
-            facts=(live_facts or self._limit_facts(pod_only, namespace)).facts(Facts()),
+            facts=(live_reader or self._read_limits(pod_only, namespace)).facts(Facts()),
         )
         if not pod.waits_for_node:
             evidence = replace(evidence, placement_nodes=self._bound_node(evidence))
         evidence = replace(evidence, unfinished_pods=pending.unfinished_pods(evidence))
-        evidence = with_config_maps(evidence, BestEffortFacts(self._reads, self._best_effort))
+        evidence = with_config_maps(evidence, FactsReader(self._reads, self._best_effort_reads))
         if depends_on_mutators(evidence, compare(evidence)):
-            later, others, runtime_class = mutators_of(self._reads, self._best_effort, evidence)
+            later, others, runtime_class = mutators_of(
+                self._reads, self._best_effort_reads, evidence
+            )
             evidence = replace(
                 evidence,
                 later_mutators=later,
                 other_mutators=others,
                 runtime_class=runtime_class,
             )
-        unread_sentences = tuple(dict.fromkeys(map(unread_sentence, self._best_effort.failures)))
+        unread_sentences = tuple(
+            dict.fromkeys(map(unread_sentence, self._best_effort_reads.failures))
+        )
         return replace(evidence, unread_sentences=unread_sentences)
 
     def _cluster_configuration(self, status: StatusAnnotation) -> CompiledConfiguration | None:
@@ -138,7 +142,7 @@ class Collector:
         given = self._options.configuration
         if given is not None and given.config_hash == status.config:
             return None
-        return installed_configuration(self._reads, self._best_effort)
+        return installed_configuration(self._reads, self._best_effort_reads)
 
     def _pod(self, namespace: str, name: str) -> PodRecord:
         path = f"/api/v1/namespaces/{namespace}/pods/{path_segment(name)}"
@@ -157,47 +161,47 @@ class Collector:
         absent = f"there is no pod {name} in namespace {namespace}"
         path = f"/api/v1/namespaces/{namespace}/events"
         selector = {"fieldSelector": f"involvedObject.kind=Pod,involvedObject.name={name}"}
-        about = self._best_effort.list(path, "events", selector) or ()
+        about = self._best_effort_reads.list(path, "events", selector) or ()
         for event in reversed(in_order(map(Event.model_validate, about))):
             if (cause := _STOPS.get(event.reason)) and not event.text.startswith("Cancelling"):
                 return f"{absent}; {cause} at {event.time}: {event.text}"
-        listed = self._best_effort.list(path, "events", _FAILED_CREATE)
+        listed = self._best_effort_reads.list(path, "events", _FAILED_CREATE)
         for event in map(Event.model_validate, reversed(listed or [])):
             owner = event.about
             if owner.name and name.startswith(owner.name):
                 return f"{absent}; {owner.title} could not create a pod: {event.text}"
         return f"{absent}; to list the pods: kubectl get pods -n {shlex.quote(namespace)}"
 
-    def _facts(self, namespace: str, configuration: CompiledConfiguration) -> BestEffortFacts:
+    def _read_facts(self, namespace: str, configuration: CompiledConfiguration) -> FactsReader:
         """Read the facts for a decision on the pod, like `preview --live`."""
-        live_facts = BestEffortFacts(self._reads, self._best_effort)
-        live_facts.read_namespace(namespace)
+        live_reader = FactsReader(self._reads, self._best_effort_reads)
+        live_reader.read_namespace(namespace)
         if configuration.uses_claims:
-            live_facts.read_claims(namespace)
-        if not live_facts.is_unreachable():
-            live_facts.nodes = self._node_facts()
-        return live_facts
+            live_reader.read_claims(namespace)
+        if not live_reader.is_unreachable():
+            live_reader.nodes = self._node_facts()
+        return live_reader
 
-    def _limit_facts(self, pod_only: PodEvidence, namespace: str) -> BestEffortFacts:
+    def _read_limits(self, pod_only: PodEvidence, namespace: str) -> FactsReader:
         """Read the LimitRanges, if the verdict is about the limit that one of them has set."""
-        limit_facts = BestEffortFacts(self._reads, self._best_effort)
+        limits_reader = FactsReader(self._reads, self._best_effort_reads)
         status = pod_only.status
         if status is not None and status.verdict_reason == DEFAULT_LIMIT.code:
-            limit_facts.read_namespace(namespace)
-        return limit_facts
+            limits_reader.read_namespace(namespace)
+        return limits_reader
 
     def _namespace(
-        self, namespace: str, live_facts: BestEffortFacts | None
+        self, namespace: str, live_reader: FactsReader | None
     ) -> KubernetesObject | None:
-        if live_facts is not None:
-            objects = map(KubernetesObject.read, live_facts.objects)
+        if live_reader is not None:
+            objects = map(KubernetesObject.read, live_reader.objects)
             return next((item for item in objects if item.kind == "Namespace"), None)
         path = f"/api/v1/namespaces/{namespace}"
-        manifest = self._best_effort.get(path, f"namespace {namespace}")
+        manifest = self._best_effort_reads.get(path, f"namespace {namespace}")
         return None if manifest is None else KubernetesObject.read(manifest)
 
     def _registrations(self) -> tuple[Registration, ...] | None:
-        listed = self._best_effort.list(WEBHOOKS_PATH, "mutatingwebhookconfigurations")
+        listed = self._best_effort_reads.list(WEBHOOKS_PATH, "mutatingwebhookconfigurations")
         return None if listed is None else registrations_in(listed)
 
     def _events(
@@ -207,7 +211,7 @@ class Collector:
         events: list[Event] = []
         for item in about:
             selector = f"involvedObject.kind={item.kind},involvedObject.name={item.metadata.name}"
-            listed = self._best_effort.list(
+            listed = self._best_effort_reads.list(
                 path, f"the events of {item.title}", {"fieldSelector": selector}
             )
             if listed is None:
@@ -219,7 +223,7 @@ class Collector:
     def _nodes(self) -> dict[str, _ReadNode] | None:
         """Return the nodes, read once for all pods; None if they cannot be read."""
         if self._all_nodes is None:
-            self._all_nodes = best_effort_nodes(_read_node, self._reads, self._best_effort)
+            self._all_nodes = best_effort_nodes(_read_node, self._reads, self._best_effort_reads)
         return self._all_nodes
 
     def _shown_nodes(self) -> tuple[NodeRecord, ...] | None:
@@ -234,7 +238,9 @@ class Collector:
         name = node_to_compare(evidence) or node_without_fabric(evidence)
         if not name:
             return {}
-        manifest = self._best_effort.get(f"/api/v1/nodes/{path_segment(name)}", f"node {name}")
+        manifest = self._best_effort_reads.get(
+            f"/api/v1/nodes/{path_segment(name)}", f"node {name}"
+        )
         try:
             return {} if manifest is None else {name: countable_node(manifest)}
         except ShapeError:
@@ -283,11 +289,11 @@ class Collector:
                 tail_query = {**query, "tailLines": str(TAIL_LINES)}
                 text = f"{text}\n{self._pod_access.log(path, tail_query, HEAD)}"
         except ClusterError as error:
-            self._best_effort.record_failure(f"the log of container {name}", error)
+            self._best_effort_reads.record_failure(f"the log of container {name}", error)
             return None
         if text.startswith(_NO_LOG):
             removed = ClusterError("the node does not have it any more")
-            self._best_effort.record_failure(f"the log of container {name}", removed)
+            self._best_effort_reads.record_failure(f"the log of container {name}", removed)
             return None
         return text
 

@@ -101,9 +101,11 @@ def compare(evidence: PodEvidence) -> Comparison:
 
 
 def _compare(evidence: PodEvidence, status: StatusAnnotation, pod: Pod) -> Comparison:
-    configuration_known = configuration_of(evidence, status) is not None
+    configuration_known = admission_configuration(evidence, status) is not None
     # Facts are left out of changes: the namespace may have changed since.
-    inspection = inspect_on_fabric(evidence, status, NamespaceFacts(name=evidence.namespace_name))
+    inspection = redecide_on_same_fabric(
+        evidence, status, NamespaceFacts(name=evidence.namespace_name)
+    )
     changes: list[Change] = []
     worse_verdict = None
     if inspection is not None:
@@ -144,7 +146,7 @@ def _remarks_on_settings(outcomes: Sequence[Outcome]) -> Iterator[tuple[str, str
         yield code, f"{capitalized(text)}."
 
 
-def configuration_of(
+def admission_configuration(
     evidence: PodEvidence, status: StatusAnnotation
 ) -> CompiledConfiguration | None:
     """Return the configuration of the admission; None if it is not known."""
@@ -176,7 +178,7 @@ def verdict_of(
         ).memory_limit_rejection,
     )
     try:
-        inspection = inspect_on_fabric(evidence, status, facts, manifest)
+        inspection = redecide_on_same_fabric(evidence, status, facts, manifest)
     except (ShapeError, RecursionError):
         return None  # no API server has such a pod
     return inspection.verdict if inspection else None
@@ -189,7 +191,7 @@ def verdict_without_fabric(evidence: PodEvidence, status: StatusAnnotation) -> V
     belong to a fabric. None for any other pod, and if the configuration of the admission is not
     known.
     """
-    configuration = configuration_of(evidence, status)
+    configuration = admission_configuration(evidence, status)
     if status.fabric or configuration is None:
         return None
     for nodes in ({}, evidence.placement_nodes or evidence.facts.nodes):
@@ -204,7 +206,7 @@ def verdict_without_fabric(evidence: PodEvidence, status: StatusAnnotation) -> V
     return None
 
 
-def inspect_on_fabric(
+def redecide_on_same_fabric(
     evidence: PodEvidence,
     status: StatusAnnotation,
     facts: NamespaceFacts,
@@ -212,12 +214,12 @@ def inspect_on_fabric(
     *,
     configuration: CompiledConfiguration | None = None,
 ) -> Inspection | None:
-    """Inspect a pod that was on a fabric, and still is; None for any other.
+    """Decide on a pod anew; None unless it comes out on the fabric of its status again.
 
     The nodes do not count, so a pod for which they were the evidence may seem to be on another.
     `configuration`: the one to use instead of that of the admission.
     """
-    configuration = configuration or configuration_of(evidence, status)
+    configuration = configuration or admission_configuration(evidence, status)
     decision_input = DecisionInput(
         configuration=configuration or stand_in(Pod(evidence.pod.manifest), status),
         namespace=facts,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from webhook.decide.verdict.libraries import ENV_UNSEEN, FILE_UNSEEN, VALUE_UNSEEN
-from webhook.diagnose.why.comparison import configuration_of, verdict_of
+from webhook.diagnose.why.comparison import admission_configuration, verdict_of
 from webhook.diagnose.why.evidence import PodEvidence, StatusAnnotation
 from webhook.kube.objects import KubernetesObject, Manifest, PodRecord
 from webhook.model.config_maps import ConfigMaps, config_map_data
@@ -28,7 +28,7 @@ CODES = (CONFIG_MAP_CHANGED,)
 _UNSEEN = (ENV_UNSEEN.code, FILE_UNSEEN.code, VALUE_UNSEEN.code)
 
 
-def config_maps_of(pod: PodRecord, manifests: Iterable[Manifest]) -> ConfigMaps:
+def unchanged_config_maps(pod: PodRecord, manifests: Iterable[Manifest]) -> ConfigMaps:
     """Return the ConfigMaps among objects that are as they were when a pod was created."""
     return {
         record.metadata.name: config_map_data(record.manifest)
@@ -100,11 +100,11 @@ def verdict_with_config_maps(evidence: PodEvidence) -> Verdict | None:
         return verdict if is_by_config_maps else None
     if verdict.rdma == "no":
         return verdict
-    is_known = configuration_of(evidence, status) is not None
+    is_configuration_known = admission_configuration(evidence, status) is not None
     was_unseen, is_unseen = (
         code in _UNSEEN for code in (status.verdict_reason, verdict.because.code)
     )
-    return verdict if is_known and was_unseen and not is_unseen else None
+    return verdict if is_configuration_known and was_unseen and not is_unseen else None
 
 
 def _has_same_verdict_without_config_maps(evidence: PodEvidence, status: StatusAnnotation) -> bool:

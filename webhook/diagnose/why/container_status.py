@@ -270,9 +270,9 @@ def log_commands(evidence: PodEvidence, container: str, *, previous: bool) -> st
     """Return the commands that show the log of a container."""
     before = " --previous" if previous else ""
     pod = shlex.join(_arguments(evidence))
-    place = shlex.join(_arguments(evidence, "-c", container))
+    arguments = shlex.join(_arguments(evidence, "-c", container))
     return (
-        f"Read its log: kubectl logs {place}{before}. "
+        f"Read its log: kubectl logs {arguments}{before}. "
         f"rdma-webhook why {pod} --logs searches it for known errors of RDMA."
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from webhook.admission.registration import registrations_in
-from webhook.diagnose.why.config_map_values import changed_config_maps, config_maps_of
+from webhook.diagnose.why.config_map_values import changed_config_maps, unchanged_config_maps
 from webhook.diagnose.why.evidence import PodEvidence
 from webhook.errors import ShapeError
 from webhook.kube.objects import Event, KubernetesObject, Manifest, NodeRecord, PodRecord
@@ -98,7 +98,7 @@ class _Index:
             placement_nodes=facts.nodes,
             configuration=configuration,
             facts=facts,
-            config_maps=config_maps_of(pod, self._config_maps),
+            config_maps=unchanged_config_maps(pod, self._config_maps),
             changed_config_maps=changed_config_maps(pod, self._config_maps),
         )
 

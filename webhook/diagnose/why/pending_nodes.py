@@ -139,8 +139,8 @@ def _judged(evidence: PodEvidence, lacking: list[str], quote: str) -> Iterator[F
         yield _never_together(evidence, offers, requested, quote)
         return
     candidates = Candidates.of(evidence, names)
-    if candidates.open:
-        yield from (in_use_finding(evidence, name, candidates.open, quote) for name in lacking)
+    if candidates.permitted:
+        yield from (in_use_finding(evidence, name, candidates.permitted, quote) for name in lacking)
     yield from placement_findings(evidence, candidates, quote)
 
 

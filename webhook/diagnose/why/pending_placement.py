@@ -59,11 +59,11 @@ class Candidates(NamedTuple):
     """The nodes that offer what a pod requests, by what keeps the pod from them."""
 
     #: All of them, as classes of one node.
-    classes: tuple[EquivalentNodes, ...] = ()
+    node_classes: tuple[EquivalentNodes, ...] = ()
     #: The names that the pod's node selection leaves.
     selected: tuple[str, ...] = ()
     #: The selected nodes without an untolerated taint: they lack free resources, or another thing.
-    open: frozenset[str] = frozenset()
+    permitted: frozenset[str] = frozenset()
     #: Taint → the selected nodes on which it is the first untolerated taint, in the order of
     #: `_first`.
     by_taint: tuple[tuple[Taint, tuple[str, ...]], ...] = ()
@@ -72,7 +72,7 @@ class Candidates(NamedTuple):
 
     @classmethod
     def of(cls, evidence: PodEvidence, names: Sequence[str]) -> Self:
-        """Judge nodes by name; all are open if the pod or the nodes cannot be read."""
+        """Judge nodes by name; all are permitted if the pod or the nodes cannot be read."""
         facts = evidence.placement_nodes
         classes = tuple(_class(name, facts[name]) for name in names if name in facts)
         try:
@@ -82,18 +82,18 @@ class Candidates(NamedTuple):
         except ShapeError:
             return cls(classes, tuple(names), frozenset(names))
         by_taint: dict[Taint, list[str]] = {}
-        open_names: list[str] = [name for name in names if name not in facts]
+        permitted_names: list[str] = [name for name in names if name not in facts]
         for nodes in selected:
             (name,) = nodes.names
             taints = placement.repelling(nodes)
             if taints:
                 by_taint.setdefault(_first(taints), []).append(name)
             else:
-                open_names.append(name)
+                permitted_names.append(name)
         return cls(
             classes,
             tuple(name for nodes in selected for name in nodes.names),
-            frozenset(open_names),
+            frozenset(permitted_names),
             tuple((taint, tuple(nodes)) for taint, nodes in by_taint.items()),
             unmet,
         )
@@ -134,25 +134,25 @@ def placement_findings(
     evidence: PodEvidence, candidates: Candidates, quote: str
 ) -> Iterator[Finding]:
     """Yield what keeps the pod from the nodes that offer what it requests."""
-    if candidates.classes and not candidates.selected and not candidates.open:
+    if candidates.node_classes and not candidates.selected and not candidates.permitted:
         yield _not_selected_finding(evidence, candidates, quote)
         return
     by_taint = dict(candidates.by_taint)
     workers = {taint: nodes for taint, nodes in by_taint.items() if taint.key != _CONTROL_PLANE}
-    for taint, nodes in (workers if workers or candidates.open else by_taint).items():
+    for taint, nodes in (workers if workers or candidates.permitted else by_taint).items():
         yield _tainted(evidence, taint, sorted(nodes, key=natural_key), quote)
 
 
 def _not_selected_finding(evidence: PodEvidence, candidates: Candidates, quote: str) -> Finding:
     template = template_title(evidence)
-    names = _names(name for nodes in candidates.classes for name in nodes.names)
+    names = _names(name for nodes in candidates.node_classes for name in nodes.names)
     start = f"The pod is pending: the nodes that offer what it requests ({names})"
     if candidates.unmet is None:
         text = f"{start} do not match its node affinity, nodeSelector or nodeName.{quote}"
         remedy = with_rollout(f"Correct them in {template}", evidence)
         return NOT_SELECTED.finding("error", text, remedy)
     key, value = candidates.unmet
-    values = sorted({nodes.labels[key] for nodes in candidates.classes if key in nodes.labels})
+    values = sorted({nodes.labels[key] for nodes in candidates.node_classes if key in nodes.labels})
     actual = f"they have {key}: {shortened_list(values, _MAX_VALUES)}" if values else "none has it"
     if value:
         text = f"{start} do not have the label {key}={value} of its nodeSelector; {actual}.{quote}"

@@ -25,10 +25,12 @@ _STORAGE_CLASSES = "/apis/storage.k8s.io/v1/storageclasses"
 class PendingReads:
     """Reads about the pods of one namespace that are pending, or not ready."""
 
-    def __init__(self, reads: ObjectReads, best_effort: BestEffortReads, namespace: str) -> None:
-        """Read with limited rights; `best_effort` records failed reads."""
+    def __init__(
+        self, reads: ObjectReads, best_effort_reads: BestEffortReads, namespace: str
+    ) -> None:
+        """Read with limited rights; `best_effort_reads` records failed reads."""
         self._reads = reads
-        self._best_effort = best_effort
+        self._best_effort_reads = best_effort_reads
         self._namespace = namespace
 
     def own_node(self, pod: PodRecord) -> tuple[NodeRecord, ...] | None:
@@ -91,7 +93,7 @@ class PendingReads:
         except ClusterError as error:
             if isinstance(error, StatusError) and error.code == NOT_FOUND:
                 return None if error.says_missing(name) else {}
-            self._best_effort.record_failure(f"{kind} {name}", error)
+            self._best_effort_reads.record_failure(f"{kind} {name}", error)
             return {}
 
     def unfinished_pods(self, evidence: PodEvidence) -> tuple[UnfinishedPod, ...] | None:
@@ -109,7 +111,7 @@ class PendingReads:
                 subject = (
                     f"pods of namespace {namespace}" if namespace else "pods of all namespaces"
                 )
-                self._best_effort.record_failure(subject, error)
+                self._best_effort_reads.record_failure(subject, error)
                 if not isinstance(error, StatusError) or error.code != FORBIDDEN:
                     return None
             else:

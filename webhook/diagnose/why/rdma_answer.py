@@ -217,8 +217,8 @@ def _by_config_map(pod: _Judged) -> Answer | None:
     if verdict is None or verdict.key is None or not pod.by_config_maps:
         return None
     start = _START_OF_NO if verdict.rdma == "no" else _start_of_unsure(pod.status)
-    place = f"because of ConfigMap {verdict.key.config_map}"
-    text = f"{start}, {place}: {uncapitalized(verdict.message)}."
+    cause = f"because of ConfigMap {verdict.key.config_map}"
+    text = f"{start}, {cause}: {uncapitalized(verdict.message)}."
     code = verdict.because.code
     return verdict.rdma, Finding(VERDICT_LEVELS[verdict.rdma], code, text, correction(verdict))
 

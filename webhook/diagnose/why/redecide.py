@@ -7,6 +7,7 @@ would count as the user's own. A pod without a status is decided on unchanged.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from webhook.decide import decide
 from webhook.decide.analysis import DecisionInput
@@ -65,7 +66,7 @@ def redecision_findings(evidence: PodEvidence) -> Iterator[Finding]:
     if evidence.configuration is None:
         yield from _changed_configuration(evidence)
         return
-    source, manifest = template_of(evidence)
+    source, manifest = unpatched_pod(evidence)
     if manifest is None:
         yield NOT_COMPARABLE.finding("info", NOT_COMPARABLE.meaning)
         return
@@ -124,23 +125,32 @@ def _outcome_text(decision: Decision) -> str:
     return f"{outcome}: {verdict.message}"
 
 
-def template_of(evidence: PodEvidence) -> tuple[str, PodManifest | None]:
-    """Return the pod before the webhook's changes, after its source; "" and None if unknown."""
-    owner, manifest = template_of_owner(evidence)
+class UnpatchedPod(NamedTuple):
+    """A pod without the webhook's changes."""
+
+    #: What shows the pod, such as "this pod" or the title of an owner; "" if nothing does.
+    source: str = ""
+    #: None if it is unknown.
+    manifest: PodManifest | None = None
+
+
+def unpatched_pod(evidence: PodEvidence) -> UnpatchedPod:
+    """Return the pod before the webhook's changes, from its template if it may be patched."""
+    owner, manifest = pod_from_template(evidence)
     if manifest is not None:
-        return f"a pod from the template of {owner}", manifest
+        return UnpatchedPod(f"a pod from the template of {owner}", manifest)
     may_be_patched = evidence.has_opted_in and STATUS_ANNOTATION in evidence.annotations
-    return ("", None) if may_be_patched else ("this pod", evidence.pod.manifest)
+    return UnpatchedPod() if may_be_patched else UnpatchedPod("this pod", evidence.pod.manifest)
 
 
-def template_of_owner(evidence: PodEvidence) -> tuple[str, PodManifest | None]:
-    """Return the title of the nearest owner with the pod's template, and that; or "" and None."""
+def pod_from_template(evidence: PodEvidence) -> UnpatchedPod:
+    """Return what the nearest owner with the pod's template makes of it."""
     for owner in evidence.owners:
         for template in templates_of(owner.manifest):
             for controller_pod in controller_pods(template):
                 if _is_made_from(PodRecord.read(controller_pod.pod), evidence.pod):
-                    return owner.title, controller_pod.pod
-    return "", None
+                    return UnpatchedPod(owner.title, controller_pod.pod)
+    return UnpatchedPod()
 
 
 def _is_made_from(template: PodRecord, pod: PodRecord) -> bool:

@@ -230,7 +230,7 @@ _USES = {
 
 
 def finding_by_use(rdma: Rdma, code: Code, status: StatusAnnotation | None) -> Finding:
-    """Return the finding for RDMA or sockets in use, against or without a verdict at admission."""
+    """Return the finding for RDMA or sockets in use, with the verdict at admission, if any."""
     remedy = "" if rdma == "yes" else SEE_LOG_CHAPTER
     return code.finding(VERDICT_LEVELS[rdma], f"{_USES[code]} ({verdict_clause(status)}).", remedy)
 

@@ -77,20 +77,20 @@ class WorkloadReads:
 
     def of(self, kinds: Sequence[WorkloadKind], name: str) -> Workload:
         """Read a controller; raise NoPodError if it does not exist, or cannot be read."""
-        best_effort = BestEffortReads(self._reads)
+        best_effort_reads = BestEffortReads(self._reads)
         controller = self._controller(kinds, name)
         intermediates = [
             child
             for kind in _INTERMEDIATE_KINDS.get(controller.kind, ())
-            for child in self._listed(kind, best_effort)
+            for child in self._listed(kind, best_effort_reads)
         ]
         pods = self._pods()
         uids = _descendants(controller.metadata.uid, [*map(_owned, intermediates), *pods])
         owned = [child for child in intermediates if child.metadata.uid in uids]
         pods_of_it = [pod for pod in pods if pod.metadata.uid in uids]
         names = _newest_pods(pods_of_it)
-        events = self._events([controller, *owned], best_effort)
-        quotas = () if names else self._quotas(best_effort)
+        events = self._events([controller, *owned], best_effort_reads)
+        quotas = () if names else self._quotas(best_effort_reads)
         return Workload(
             self._namespace,
             controller,
@@ -100,8 +100,8 @@ class WorkloadReads:
             max((pod.metadata.creation_timestamp for pod in pods_of_it), default=""),
             events,
             quotas,
-            None if names else self._namespace_object(best_effort),
-            tuple(best_effort.failures),
+            None if names else self._namespace_object(best_effort_reads),
+            tuple(best_effort_reads.failures),
         )
 
     def _controller(self, kinds: Sequence[WorkloadKind], name: str) -> KubernetesObject:
@@ -144,19 +144,19 @@ class WorkloadReads:
             raise
 
     def _listed(
-        self, kind: WorkloadKind, best_effort: BestEffortReads
+        self, kind: WorkloadKind, best_effort_reads: BestEffortReads
     ) -> Iterable[KubernetesObject]:
         path = f"{kind.root}/namespaces/{self._namespace}/{kind.plural}"
-        listed = best_effort.list(path, f"{kind.plural} of namespace {self._namespace}")
+        listed = best_effort_reads.list(path, f"{kind.plural} of namespace {self._namespace}")
         typed = ({**manifest, "kind": kind.kind} for manifest in listed or ())
         return map(KubernetesObject.read, typed)
 
     def _events(
-        self, about: Iterable[KubernetesObject], best_effort: BestEffortReads
+        self, about: Iterable[KubernetesObject], best_effort_reads: BestEffortReads
     ) -> tuple[Event, ...]:
         """Return the Events about objects, from one list: they may be many."""
         path = f"/api/v1/namespaces/{self._namespace}/events"
-        listed = best_effort.list(path, "events", {"fieldSelector": "type=Warning"})
+        listed = best_effort_reads.list(path, "events", {"fieldSelector": "type=Warning"})
         subjects = {subject.title: subject for subject in about}
         events = list(map(Event.model_validate, listed or ()))
         return in_order(
@@ -165,14 +165,14 @@ class WorkloadReads:
             if event.about.title in subjects and event.concerns(subjects[event.about.title])
         )
 
-    def _quotas(self, best_effort: BestEffortReads) -> tuple[KubernetesObject, ...]:
+    def _quotas(self, best_effort_reads: BestEffortReads) -> tuple[KubernetesObject, ...]:
         path = f"/api/v1/namespaces/{self._namespace}/resourcequotas"
-        listed = best_effort.list(path, f"resourcequotas of namespace {self._namespace}")
+        listed = best_effort_reads.list(path, f"resourcequotas of namespace {self._namespace}")
         return tuple(map(KubernetesObject.read, listed or ()))
 
-    def _namespace_object(self, best_effort: BestEffortReads) -> KubernetesObject | None:
+    def _namespace_object(self, best_effort_reads: BestEffortReads) -> KubernetesObject | None:
         path = f"/api/v1/namespaces/{self._namespace}"
-        manifest = best_effort.get(path, f"namespace {self._namespace}")
+        manifest = best_effort_reads.get(path, f"namespace {self._namespace}")
         return None if manifest is None else KubernetesObject.read(manifest)
 
 

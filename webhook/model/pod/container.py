@@ -24,10 +24,10 @@ from webhook.model.pod.reading import (
     as_mappings,
     as_sequence,
     as_strings,
-    derived,
-    mapping,
-    sequence,
-    text,
+    cached_field,
+    read_mapping,
+    read_sequence,
+    read_string,
 )
 from webhook.model.pod.security import NO_CAPABILITIES, Capabilities, capabilities_of
 from webhook.model.pod.volumes import clean, directories_above
@@ -61,7 +61,7 @@ class Container:
             self.kind = "sidecar"
         name = manifest.get("name")
         if name.__class__ is not str:
-            name = text(manifest, ("name",), path)
+            name = read_string(manifest, ("name",), path)
         self.name: str = name or f"{field}[{index}]"
         self._read_at_once()
 
@@ -94,12 +94,12 @@ class Container:
                 self.resources, self.requests, self.limits = resources, requests, limits
                 self.quantities = _merge(requests, limits)
 
-    @derived
+    @cached_field
     def capabilities(self) -> Capabilities:
         """The capabilities that its securityContext adds and drops."""
         return capabilities_of(self.manifest, self.path)
 
-    @derived
+    @cached_field
     def env(self) -> dict[str, str | None]:
         """The variables in `env`: name → value, None if only the kubelet can determine it."""
         env = _plain(self.env_items)
@@ -131,18 +131,18 @@ class Container:
         names = [item.get("name") for item in self.env_items]
         return [name for name in names if isinstance(name, str)]
 
-    @derived
+    @cached_field
     def expanded_words(self) -> list[str]:
         """The words of `command` and `args` as its program gets them."""
         words = self.command + self.args
         return words_of(words, self.env) if may_expand("\n".join(words)) else words
 
-    @derived
+    @cached_field
     def command_text(self) -> str:
         """All words of its command as its program gets them, one per line."""
         return "\n".join(self.expanded_words)
 
-    @derived
+    @cached_field
     def quantities(self) -> JsonObject:
         """The quantity of each resource that it requests or limits; the limit, if it has both."""
         if not self.resources:
@@ -159,7 +159,7 @@ class Container:
         """Return the mount whose path is exactly `path`, a clean path; or None."""
         return self._mounts_by_path.get(path)
 
-    @derived
+    @cached_field
     def _mounts_by_path(self) -> dict[str, JsonObject]:
         """Its mounts by their clean paths; no API server accepts two with the same."""
         return {clean(path): mount for path, mount in self._mount_paths()}
@@ -185,7 +185,7 @@ class Container:
         for index, mount in enumerate(self.mounts):
             mount_path: Json = mount.get("mountPath")
             if not isinstance(mount_path, str):
-                mount_path = text(mount, ("mountPath",), (*self.path, "volumeMounts", index))
+                mount_path = read_string(mount, ("mountPath",), (*self.path, "volumeMounts", index))
             if mount_path:
                 yield mount_path, mount
 
@@ -232,8 +232,8 @@ def count_entries(manifest: JsonObject, path: Path) -> int:
             capabilities = (manifest["securityContext"] or {}).get("capabilities") or {}
             count += len(capabilities.get("add") or ()) + len(capabilities.get("drop") or ())
     except (AttributeError, TypeError):  # not a list or map; these readers name it
-        lists = sum(len(sequence(manifest, field, path)) for field in _LISTS)
-        return lists + sum(len(mapping(manifest, field, path)) for field in _MAPS)
+        lists = sum(len(read_sequence(manifest, field, path)) for field in _LISTS)
+        return lists + sum(len(read_mapping(manifest, field, path)) for field in _MAPS)
     return count
 
 

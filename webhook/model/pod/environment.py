@@ -15,7 +15,7 @@ from functools import partial
 from typing import NamedTuple
 
 from webhook.model.json import Json, JsonObject
-from webhook.model.pod.reading import Path, at, fields_or_empty, text
+from webhook.model.pod.reading import Path, at, fields_or_empty, read_string
 
 #: A container's variables: name → value, None if only the kubelet can determine it.
 Variables = Mapping[str, str | None]
@@ -84,8 +84,8 @@ def variables_of(
     variables: dict[str, str | None] = {}
     expansion, value_of = _Expansion(), partial(_value_of, variables, sources)
     for index, item in enumerate(env_items):
-        name = text(item, ("name",), (*path, "env", index))
-        value = text(item, ("value",), (*path, "env", index))
+        name = read_string(item, ("name",), (*path, "env", index))
+        value = read_string(item, ("value",), (*path, "env", index))
         if name is None:
             continue  # the API server rejects it, with a better message
         if item.get("valueFrom") is not None:

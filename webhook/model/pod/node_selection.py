@@ -7,7 +7,16 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from webhook.model.json import Json, JsonObject
-from webhook.model.pod.reading import Path, at, derived, describe, dotted, items, strings, text
+from webhook.model.pod.reading import (
+    Path,
+    at,
+    cached_field,
+    describe,
+    dotted,
+    read_mappings,
+    read_string,
+    read_strings,
+)
 from webhook.model.quantity import is_unexpanded
 
 _REQUIRED = ("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
@@ -65,13 +74,13 @@ class NodeTerm:
         self._manifest = manifest
         self._path = path
 
-    @derived
+    @cached_field
     def requirements(self) -> tuple[Requirement, ...]:
         """Its requirements on labels, the `matchExpressions`."""
         if "matchExpressions" not in self._manifest:
             return ()
         path = (*self._path, "matchExpressions")
-        expressions = items(self._manifest, ("matchExpressions",), self._path)
+        expressions = read_mappings(self._manifest, ("matchExpressions",), self._path)
         return tuple(
             [
                 _requirement(expression, (*path, index))
@@ -79,11 +88,11 @@ class NodeTerm:
             ]
         )
 
-    @derived
+    @cached_field
     def field_requirements(self) -> tuple[Requirement, ...]:
         """Its requirements on the name of the node, the `matchFields`."""
         path = (*self._path, "matchFields")
-        expressions = items(self._manifest, ("matchFields",), self._path)
+        expressions = read_mappings(self._manifest, ("matchFields",), self._path)
         return tuple(
             [
                 _requirement(expression, (*path, index))
@@ -106,14 +115,14 @@ class NodeTerm:
         ]
 
     def _named_by_field(self) -> Iterator[str]:
-        for expression in items(self._manifest, ("matchFields",)):
+        for expression in read_mappings(self._manifest, ("matchFields",)):
             if expression.get("key") == "metadata.name" and expression.get("operator") == "In":
-                yield from strings(expression, ("values",))
+                yield from read_strings(expression, ("values",))
 
 
 def _requirement(written: JsonObject, path: Path) -> Requirement:
-    key = text(written, ("key",), path) or ""
-    return Requirement(key, written.get("operator"), strings(written, ("values",), path))
+    key = read_string(written, ("key",), path) or ""
+    return Requirement(key, written.get("operator"), read_strings(written, ("values",), path))
 
 
 def acceptance(requirement: Requirement) -> Acceptance | None:

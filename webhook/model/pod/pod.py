@@ -15,10 +15,10 @@ from webhook.model.pod.reading import (
     as_mapping,
     as_mappings,
     at,
-    derived,
-    items,
-    mapping,
-    text,
+    cached_field,
+    read_mapping,
+    read_mappings,
+    read_string,
 )
 from webhook.model.pod.security import User, user_of
 from webhook.model.pod.volumes import VOLUMES, Volume
@@ -65,7 +65,7 @@ class Pod:
 
     def annotation(self, key: str) -> str | None:
         """Return an annotation, None if it is absent; raise ShapeError if it is not a string."""
-        return text(self.manifest, ("metadata", "annotations", key))
+        return read_string(self.manifest, ("metadata", "annotations", key))
 
     @property
     def namespace(self) -> str:
@@ -73,7 +73,7 @@ class Pod:
         written = at(self.manifest, ("metadata", "namespace"))
         return written if isinstance(written, str) else ""
 
-    @derived
+    @cached_field
     def containers(self) -> tuple[Container, ...]:
         """All containers: init containers and native sidecars, then app, then ephemeral."""
         return tuple(
@@ -92,7 +92,7 @@ class Pod:
     def container(self, path: Path) -> Container:
         """Return the container at `path`."""
         cached = self._containers.get(path)
-        return cached or self._container(path, mapping(self.manifest, path))
+        return cached or self._container(path, read_mapping(self.manifest, path))
 
     def _container(self, path: Path, manifest: JsonObject) -> Container:
         container = self._containers.get(path)
@@ -121,7 +121,7 @@ class Pod:
                 return Volume(manifest, (*VOLUMES, index))
         return None
 
-    @derived
+    @cached_field
     def infiniband_volumes(self) -> dict[str, str]:
         """Its volumes that contain RDMA devices of the node: name → path on the node.
 
@@ -134,7 +134,7 @@ class Pod:
                 paths[str(volume.name)] = volume.infiniband_path
         return paths
 
-    @derived
+    @cached_field
     def config_map_volumes(self) -> dict[str, list[str]]:
         """Its volumes that have files of ConfigMaps: name → names of the ConfigMaps."""
         volumes = self.volumes("configMap", "projected")
@@ -144,12 +144,12 @@ class Pod:
     @property
     def requests(self) -> JsonObject:
         """The requests of the whole pod: resource → unparsed quantity."""
-        return mapping(self.resources, ("requests",))
+        return read_mapping(self.resources, ("requests",))
 
     @property
     def limits(self) -> JsonObject:
         """The limits of the whole pod: resource → unparsed quantity."""
-        return mapping(self.resources, ("limits",))
+        return read_mapping(self.resources, ("limits",))
 
     @property
     def operating_system(self) -> Json:
@@ -171,20 +171,20 @@ class Pod:
         """Whether its users differ from the users of its node."""
         return self.spec.get("hostUsers") is False
 
-    @derived
+    @cached_field
     def node_terms(self) -> tuple[NodeTerm, ...]:
         """The terms of its required node affinity; a node must satisfy one of them."""
         if "affinity" not in self.spec:
             return ()
-        terms = items(self.manifest, NODE_TERMS)
+        terms = read_mappings(self.manifest, NODE_TERMS)
         return tuple([NodeTerm(term, (*NODE_TERMS, index)) for index, term in enumerate(terms)])
 
     @property
     def node_name(self) -> str:
         """The name of the node that it is bound to, past the scheduler; "" if it is not bound."""
-        return text(self.manifest, ("spec", "nodeName")) or ""
+        return read_string(self.manifest, ("spec", "nodeName")) or ""
 
-    @derived
+    @cached_field
     def has_node_terms(self) -> bool:
         """Whether it has a required node affinity, which without terms no node satisfies."""
         return "affinity" in self.spec and at(self.manifest, NODE_TERMS[:-1]) is not None
@@ -192,7 +192,7 @@ class Pod:
     @property
     def node_names(self) -> list[str]:
         """The names of the nodes that it may run on, [] if it names none."""
-        name = self.node_name or text(self.manifest, ("spec", "nodeSelector", HOSTNAME))
+        name = self.node_name or read_string(self.manifest, ("spec", "nodeSelector", HOSTNAME))
         if name:
             return [name]
         names = [term.node_names for term in self.node_terms]

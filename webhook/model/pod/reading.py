@@ -89,7 +89,7 @@ def _first_invalid(written: list[Json], kind: type) -> int:
     return next(index for index, item in enumerate(written) if not isinstance(item, kind))
 
 
-def as_text(value: Json, path: Path, under: Path = ()) -> str | None:
+def as_string(value: Json, path: Path, under: Path = ()) -> str | None:
     """Return a string, or None if absent."""
     if value is None or isinstance(value, str):
         return value
@@ -106,32 +106,32 @@ def as_flag(value: Json, path: Path, under: Path = ()) -> bool:
 # The readers by path check what is at `path` below `node`.
 
 
-def mapping(node: Json, path: Path, under: Path = ()) -> JsonObject:
+def read_mapping(node: Json, path: Path, under: Path = ()) -> JsonObject:
     """Return the mapping at `path`, empty if absent; raise ShapeError for anything else."""
     return as_mapping(at(node, path), path, under)
 
 
-def sequence(node: Json, path: Path, under: Path = ()) -> list[Json]:
+def read_sequence(node: Json, path: Path, under: Path = ()) -> list[Json]:
     """Return the list at `path`, empty if absent; raise ShapeError for anything else."""
     return as_sequence(at(node, path), path, under)
 
 
-def items(node: Json, path: Path, under: Path = ()) -> list[JsonObject]:
+def read_mappings(node: Json, path: Path, under: Path = ()) -> list[JsonObject]:
     """Return the list of mappings at `path`, empty if absent."""
     return as_mappings(at(node, path), path, under)
 
 
-def strings(node: Json, path: Path, under: Path = ()) -> list[str]:
+def read_strings(node: Json, path: Path, under: Path = ()) -> list[str]:
     """Return the list of strings at `path`, empty if absent."""
     return as_strings(at(node, path), path, under)
 
 
-def text(node: Json, path: Path, under: Path = ()) -> str | None:
+def read_string(node: Json, path: Path, under: Path = ()) -> str | None:
     """Return the string at `path`, or None if absent."""
-    return as_text(at(node, path), path, under)
+    return as_string(at(node, path), path, under)
 
 
-def flag(node: Json, path: Path, under: Path = ()) -> bool:
+def read_flag(node: Json, path: Path, under: Path = ()) -> bool:
     """Return the boolean at `path`, or False if absent."""
     return as_flag(at(node, path), path, under)
 
@@ -224,20 +224,20 @@ class Field(Generic[Value]):
         return value
 
 
-class derived(Generic[Value]):  # noqa: N801 -- a decorator, as functools.cached_property is
-    """A field that a method derives from other fields.
+class cached_field(Generic[Value]):  # noqa: N801 -- a decorator, as functools.cached_property is
+    """A field that a method computes from other fields, unless a value was assigned before.
 
-    Like functools.cached_property, but without the lock that it has until Python 3.12.
+    It is functools.cached_property without the lock that that has until Python 3.12.
     """
 
-    __slots__ = ("_derive", "_name")
+    __slots__ = ("_compute", "_name")
 
-    def __init__(self, derive: Callable[[Json], Value]) -> None:
-        self._derive = derive
-        self._name = derive.__name__
+    def __init__(self, compute: Callable[[Json], Value]) -> None:
+        self._compute = compute
+        self._name = compute.__name__
 
     def __get__(self, view: object, _: type) -> Value:
-        """Derive the field, and store the value in the instance, where it hides this descriptor."""
-        value = self._derive(view)
+        """Compute the value, and store it in the instance, where it hides this descriptor."""
+        value = self._compute(view)
         setattr(view, self._name, value)
         return value

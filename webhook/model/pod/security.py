@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from webhook.model.json import JsonObject
-from webhook.model.pod.reading import Path, at, strings
+from webhook.model.pod.reading import Path, at, read_strings
 
 
 class Capabilities(NamedTuple):
@@ -33,8 +33,8 @@ def capabilities_of(container: JsonObject, path: Path) -> Capabilities:
         return NO_CAPABILITIES
     capabilities_path = (*path, *_CAPABILITIES)
     added, dropped = (
-        strings(written, ("add",), capabilities_path),
-        strings(written, ("drop",), capabilities_path),
+        read_strings(written, ("add",), capabilities_path),
+        read_strings(written, ("drop",), capabilities_path),
     )
     return Capabilities(frozenset(map(str.upper, added)), frozenset(map(str.upper, dropped)))
 

@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Iterator
 
 from webhook.model.json import Json, JsonObject
-from webhook.model.pod.reading import Path, at, items, mapping
+from webhook.model.pod.reading import Path, at, read_mapping, read_mappings
 
 VOLUMES: Path = ("spec", "volumes")
 #: The most sources of a projected volume that are read.
@@ -50,7 +50,7 @@ class Volume:
         """Whether it is an emptyDir in memory without sizeLimit."""
         if not self.manifest.get("emptyDir"):
             return False
-        source = mapping(self.manifest, ("emptyDir",), self.path)
+        source = read_mapping(self.manifest, ("emptyDir",), self.path)
         return source.get("medium") == "Memory" and source.get("sizeLimit") is None
 
     @property
@@ -85,14 +85,14 @@ class Volume:
         The caller limits the work by the entries of all of them, so it needs the sources, too.
         """
         if "downwardAPI" in self.manifest:
-            yield items(self.manifest, ("downwardAPI", "items"), self.path)
+            yield read_mappings(self.manifest, ("downwardAPI", "items"), self.path)
         if "projected" in self.manifest:
-            sources = items(self.manifest, ("projected", "sources"), self.path)
+            sources = read_mappings(self.manifest, ("projected", "sources"), self.path)
             yield sources
             for index, source in enumerate(sources):
                 if "downwardAPI" in source:
                     path = (*self.path, "projected", "sources", index)
-                    yield items(source, ("downwardAPI", "items"), path)
+                    yield read_mappings(source, ("downwardAPI", "items"), path)
 
 
 def referenced_resource(source: Json) -> Json:

@@ -16,7 +16,7 @@ from webhook.text.findings import FindingForm, finding_form
 # The formats.
 #
 # As in `webhook.preview.formats`, the first format is the default over HTTP. The module that
-# writes tables is imported only when needed, since the server rarely does.
+# writes tables is imported only to write one, which the server rarely does.
 
 FABRICS_FORMATS = (
     OutputFormat("json", "everything, for programs", JSON_TYPES),

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from webhook.config import EXAMPLE
 from webhook.preview.formats import HTTP_FORMATS
-from webhook.preview.worker.confinement import allow_seconds, confine
+from webhook.preview.worker.confinement import confine, limit_cpu_seconds
 from webhook.preview.worker.frames import frame_start, read_frame
 from webhook.preview.worker.operations import Operations, Reply
 from webhook.text.yaml.documents import DOCUMENT_LIMITS
@@ -63,7 +63,7 @@ def work(requests: BinaryIO, answers: BinaryIO) -> None:
     operations = Operations()
     _send(answers, Reply({"status": 200}))
     while (request := read_frame(requests.read, DOCUMENT_LIMITS.size)) is not None:
-        allow_seconds()
+        limit_cpu_seconds()
         _send(answers, operations.answer(*request))
 
 

@@ -17,7 +17,7 @@ import sys
 #: server itself uses less than 300 MiB.
 MAX_ADDRESS_SPACE = 192 << 20
 #: Processor time for one request, in case no server is left to end it after its timeout.
-MAX_SECONDS = 15
+MAX_CPU_SECONDS = 15
 #: prctl(2), from linux/prctl.h.
 _SET_PDEATHSIG, _SET_DUMPABLE, _SET_NO_NEW_PRIVS = 1, 4, 38
 
@@ -46,7 +46,7 @@ def confine() -> None:
         resource.setrlimit(limit, (maximum, maximum))
 
 
-def allow_seconds(seconds: int = MAX_SECONDS) -> None:
+def limit_cpu_seconds(seconds: int = MAX_CPU_SECONDS) -> None:
     """Let the kernel end the process after `seconds` more seconds of processor time."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)

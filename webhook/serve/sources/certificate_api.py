@@ -67,7 +67,7 @@ class CertificateWatch:
     def start(self, changed: Callable[[], None]) -> None:
         """Start threads that call `changed`."""
         self._changed = changed
-        self._informers.start(self._take)
+        self._informers.start(self._report_changes)
 
     def stop(self) -> None:
         """Stop the threads."""
@@ -81,8 +81,8 @@ class CertificateWatch:
             for reflector in self._informers.reflectors
         )
 
-    def _take(self) -> None:
-        self._informers.take()
+    def _report_changes(self) -> None:
+        self._informers.take_changes()  # and drop them, since `changed` has no use for them
         self._changed()
 
 

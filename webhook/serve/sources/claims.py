@@ -103,13 +103,13 @@ class ClusterClaims:
     def _wake(self, watch: _ClaimWatch) -> None:
         assert self._loop is not None
         with suppress(RuntimeError):  # the loop has ended
-            self._loop.call_soon_threadsafe(self._loop.call_later, _WINDOW, self.take, watch)
+            self._loop.call_soon_threadsafe(self._loop.call_later, _WINDOW, self.use_changes, watch)
 
-    def take(self, watch: _ClaimWatch) -> None:
+    def use_changes(self, watch: _ClaimWatch) -> None:
         """Use the delivered changes of a watch; runs in the event loop."""
         if watch is not self._watch:
             return
-        arrived = watch.take()
+        arrived = watch.take_changes()
         self._state.send(ClaimsChanged(watch.claims))
         if self._state.waiting_requests is not None:
             self._state.waiting_requests.resume(arrived)
@@ -144,11 +144,11 @@ class _ClaimWatch:
         )
         return next(problems, "")
 
-    def take(self) -> list[str]:
+    def take_changes(self) -> list[str]:
         """Take the changes; return the keys of new claims."""
         touched: set[str] = set()
         arrived: list[str] = []
-        for kind, changes in self.informers.take():
+        for kind, changes in self.informers.take_changes():
             self._listed.add(kind.resource)
             touched.update(self._keep(kind.resource, change) for change in changes)
             if kind.resource == CLAIMS.resource:

@@ -71,11 +71,11 @@ class ClusterFacts:
     def _wake(self) -> None:
         assert self._loop is not None
         with suppress(RuntimeError):  # the loop has ended
-            self._loop.call_soon_threadsafe(self._loop.call_later, WINDOW, self.take)
+            self._loop.call_soon_threadsafe(self._loop.call_later, WINDOW, self.use_changes)
 
-    def take(self) -> None:
+    def use_changes(self) -> None:
         """Use the delivered changes; runs in the event loop."""
-        batches = self._informers.take()
+        batches = self._informers.take_changes()
         self._listed.update(kind.resource for kind, _ in batches)
         changed = self._facts_store.apply(batches)
         if not self.synced:
@@ -188,11 +188,11 @@ class ClusterNodes:
     def _wake(self) -> None:
         assert self._loop is not None
         with suppress(RuntimeError):  # the loop has ended
-            self._loop.call_soon_threadsafe(self.take)
+            self._loop.call_soon_threadsafe(self.use_changes)
 
-    def take(self) -> None:
-        """Take the delivered changes; runs in the event loop."""
-        for _, changes in self._informers.take():
+    def use_changes(self) -> None:
+        """Use the delivered changes; runs in the event loop."""
+        for _, changes in self._informers.take_changes():
             self.synced = True
             self._changed = self._changed or bool(changes)
             for (_, name), node in changes:

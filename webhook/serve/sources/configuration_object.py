@@ -147,7 +147,7 @@ class ObjectConfiguration:
     def _learn(self) -> None:
         """Read the delivered changes, in the thread of the watch."""
         due = self._clock() + (DELAY if self._listed else 0.0)
-        changes = [change for _, batch in self._informers.take() for change in batch]
+        changes = [change for _, batch in self._informers.take_changes() for change in batch]
         projections = [item if _is_present(item) else None for _, item in changes]
         learned = [
             _Learned(due, *self._prepare_use(projection))

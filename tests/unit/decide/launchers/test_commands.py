@@ -63,7 +63,7 @@ def test_scripts_that_hand_over() -> None:
     assert launches(["sh", "-c", "echo", "sh"], ["mpirun", "a"]) == []
     assert len(launches(["sh", "-c", 'mpirun a\nexec "$@"', "sh"])) == 1
     (launch,) = launches([*wrapping(8), "mpirun", "a"])
-    assert (launch.path, launch.command_words) == (("command", 5), words)
+    assert (launch.path, launch.words_with_runner) == (("command", 5), words)
     (launch,) = launches([*wrapping(8), "sh", "-c", "mpirun a"])
     assert (launch.path, launch.script_offset) == (("command", 7), 6)
 

@@ -20,7 +20,7 @@ def test_every_word_of_the_table_is_a_launcher(word: str, command: list[str]) ->
     words = [template.format(word) for template in command]
     words = ["sh", "-c", *words] if len(words) == 1 else words
     (launch,) = Commands(Pod(pod(container(command=words)))).launches(FIRST)
-    assert launch.command_words[0] == word
+    assert launch.words_with_runner[0] == word
 
 
 @pytest.mark.parametrize("word", commands.MPI_BY_LAUNCHER)

@@ -53,7 +53,7 @@ def test_a_launch_that_takes_it_is_enough() -> None:
     (launch,), refusal = launches_accepting_flag(
         running("sh", "-c", "mpirun a; orterun b"), FIRST, ()
     )
-    assert (launch.command_words, refusal) == (("orterun", "b"), "")
+    assert (launch.words_with_runner, refusal) == (("orterun", "b"), "")
     accepting, refusal = launches_accepting_flag(running("mpirun", "a"), FIRST, ("OMPI_MCA_btl",))
     assert (len(accepting), refusal) == (1, "")
     names = ("OMPI_MCA_btl", "I_MPI_FABRICS")

@@ -21,27 +21,27 @@ def test_commands_override_the_containers_env() -> None:
     )
     env = {**ENV, "OTHER": "c"}
     expected = {"NCCL_NET": "Socket", "UCX_TLS": None, "OTHER": "c"}
-    assert effective_env(env, changes, env) == expected
-    assert effective_env(ENV, NO_SETTINGS, ENV) is ENV
+    assert effective_env(env, changes, present=env) == expected
+    assert effective_env(ENV, NO_SETTINGS, present=ENV) is ENV
 
 
 def test_a_dropped_environment() -> None:
     """Only what commands set afterwards is left."""
     change = Setting("UCX_TLS", "tcp", "x", yields_to_env=True)
-    assert effective_env(ENV, settings(change, drops_env=True), {"UCX_TLS": "rc"}) == {
+    assert effective_env(ENV, settings(change, drops_env=True), present={"UCX_TLS": "rc"}) == {
         "UCX_TLS": "tcp"
     }
-    assert effective_env(ENV, settings(drops_env=True), ENV) == {}
+    assert effective_env(ENV, settings(drops_env=True), present=ENV) == {}
 
 
 def test_defaults_apply_to_absent_variables() -> None:
     """A variable that the webhook adds is present."""
     default = settings(Setting("NCCL_NET", "Socket", "x", yields_to_env=True))
-    assert effective_env({}, default, {"NCCL_NET": "IB"}) == {}
-    assert effective_env({}, default, {}) == {"NCCL_NET": "Socket"}
-    assert list(settings_in_effect(default, {"NCCL_NET": "IB"})) == []
+    assert effective_env({}, default, present={"NCCL_NET": "IB"}) == {}
+    assert effective_env({}, default, present={}) == {"NCCL_NET": "Socket"}
+    assert list(settings_in_effect(default, present={"NCCL_NET": "IB"})) == []
     computed = settings(Setting("NCCL_NET", None, "x", yields_to_env=True))
-    assert list(uncertain(computed, {"NCCL_NET": "IB"})) == []
+    assert list(uncertain(computed, present={"NCCL_NET": "IB"})) == []
 
 
 def test_uncertain_settings() -> None:
@@ -57,14 +57,14 @@ def test_uncertain_settings() -> None:
             Setting("UCX_TLS", "tcp", "x", yields_to_env=True),
         )
     )
-    assert list(uncertain(changes, {"UCX_TLS": "rc"})) == [computed, socket]
-    assert [setting.name for setting in uncertain(changes, {})][2:] == ["UCX_TLS"]
+    assert list(uncertain(changes, present={"UCX_TLS": "rc"})) == [computed, socket]
+    assert [setting.name for setting in uncertain(changes, present={})][2:] == ["UCX_TLS"]
 
 
 def test_many_possible_values() -> None:
     """A variable with more than two may have any; the message names what sets the first."""
     values = [Setting("NCCL_IB_HCA", f"mlx5_{i}", source) for i, source in enumerate("xyz")]
-    assert list(uncertain(CommandSettings(possible=tuple(values[:2])), {})) == values[:2]
-    assert list(uncertain(CommandSettings(possible=tuple(values)), {})) == [
+    assert list(uncertain(CommandSettings(possible=tuple(values[:2])), present={})) == values[:2]
+    assert list(uncertain(CommandSettings(possible=tuple(values)), present={})) == [
         Setting("NCCL_IB_HCA", None, "x")
     ]

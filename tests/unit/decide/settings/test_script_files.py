@@ -10,7 +10,7 @@ from tests.builders import env
 from tests.builders import pod as pod_of
 from tests.case_names import case_name
 from tests.unit.decide.settings.reading import certain, possible
-from webhook.decide.settings.config_map_names import config_maps_of_pod
+from webhook.decide.settings.config_map_names import config_map_names
 from webhook.decide.settings.reader import SettingsReader
 from webhook.decide.settings.script_files import (
     ScriptFile,
@@ -452,4 +452,4 @@ def test_the_config_maps_on_which_a_decision_depends() -> None:
     conf = {"name": "s", "mountPath": "/etc/nccl.conf", "subPath": "c"}
     sources = [{"configMapRef": {"name": "e"}}, {"secretRef": {"name": "x"}}]
     manifest = manifest_of("/more/a", envFrom=sources, volumeMounts=[conf, MORE])
-    assert list(config_maps_of_pod(manifest)) == ["e", "m", "m", "n"]
+    assert list(config_map_names(manifest)) == ["e", "m", "m", "n"]

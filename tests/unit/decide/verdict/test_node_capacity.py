@@ -78,7 +78,7 @@ CASES: list[tuple[str, list[dict[str, Any]], dict[str, Any], str, str, str]] = [
 
 def without_classes(cluster: DecisionInput) -> DecisionInput:
     """Return the input of a cluster with more classes of nodes than are compared."""
-    return cluster._replace(fabric_index=replace(cluster.fabric_index, classes=NO_CLASSES))
+    return cluster._replace(fabric_index=replace(cluster.fabric_index, node_classes=NO_CLASSES))
 
 
 @pytest.mark.parametrize("compared", [True, False])

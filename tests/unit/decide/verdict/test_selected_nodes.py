@@ -292,7 +292,7 @@ def test_a_node_written_by_hand_has_no_conditions() -> None:
 def test_more_different_nodes_than_are_compared() -> None:
     """Above the limit of classes, all nodes of the fabric count, whatever the pod selects."""
     cluster = knowing(*SMALL)
-    unlimited = replace(cluster.fabric_index, classes=NO_CLASSES)
+    unlimited = replace(cluster.fabric_index, node_classes=NO_CLASSES)
     cluster = cluster._replace(fabric_index=unlimited)
     assert judged(pod(nodeSelector={"pool": "l4"}), cluster) == EQUIPPED
     asking = pod(annotations={"rdma.lab/devices": "5"})
@@ -303,7 +303,7 @@ def test_more_different_nodes_than_are_compared() -> None:
         ({"rdma/v100": "1"}, "ResourceNeverBesideGpu"),
     ):
         poor = knowing(node("a", offered=offered))
-        poor = poor._replace(fabric_index=replace(poor.fabric_index, classes=NO_CLASSES))
+        poor = poor._replace(fabric_index=replace(poor.fabric_index, node_classes=NO_CLASSES))
         assert judged(pod(), poor) == ("no", code)
 
 

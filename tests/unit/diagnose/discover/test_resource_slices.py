@@ -51,7 +51,7 @@ def test_rdma_devices_are_distinguished() -> None:
         "n1": ClaimableDevices("sriov.example.com", "", 2)
     }
     beta = {"name": "x", "basic": {"attributes": {"rdma": {"bool": True}}}}
-    assert claimable_devices([slices("net.lab", beta)])["n1"].nics == 1
+    assert claimable_devices([slices("net.lab", beta)])["n1"].nic_count == 1
     assert claimable_devices([slices("net.lab", device()), slices("gpu.lab", device())]) == {}
 
 
@@ -95,7 +95,7 @@ def test_gpus_are_aligned_if_each_has_a_nic_at_its_root(gpu: Any, aligned: bool)
 def test_gpus_of_two_drivers_are_not_claimed() -> None:
     """A template requests one class."""
     offer = claimable_devices([NICS, GPUS, slices("gpu.amd.com", device("a")), GPU_CLASS])["n1"]
-    assert (offer.gpu_class, offer.gpus, offer.aligned) == ("", 0, False)
+    assert (offer.gpu_class, offer.gpu_count, offer.aligned) == ("", 0, False)
 
 
 def test_a_class_for_rdma_goes_before_others() -> None:
@@ -103,7 +103,7 @@ def test_a_class_for_rdma_goes_before_others() -> None:
     plain = class_of("aaa", 'device.driver == "dra.net"')
     by_text = class_of("bbb", 'device.driver == "dra.net"', 'device.attributes["dra.net"].rdma')
     for classes in ([plain, by_text], [by_text, plain], [plain, NIC_CLASS]):
-        named = claimable_devices([NICS, *classes])["n1"].device_class
+        named = claimable_devices([NICS, *classes])["n1"].nic_class
         assert named == classes[1 if classes[0] is plain else 0]["metadata"]["name"]
 
 

@@ -73,7 +73,7 @@ def test_devices_in_the_order_of_their_numbers() -> None:
         devices=("mlx5_10", "mlx5_2"),
     )
     matrix = pair_matrix(report)
-    sizes = [(figure.title, len(cells)) for figure, cells in matrix.cells_by_figure.items()]
+    sizes = [(series.title, len(cells)) for series, cells in matrix.cells_by_series.items()]
     assert sizes == [("mlx5_2", 5), ("mlx5_10", 6), ("no device", 1)]
 
 
@@ -83,7 +83,7 @@ def test_latencies_have_a_column() -> None:
     report = measured_run(("a", "b"), lambda _pair, _device: 96)
     matrix = pair_matrix(report._replace(pairs=(PairResult(PAIR, results),)))
     numbers = {
-        figure.title: cells[PAIR].number_text for figure, cells in matrix.cells_by_figure.items()
+        series.title: cells[PAIR].number_text for series, cells in matrix.cells_by_series.items()
     }
     assert numbers == {"mlx5_4": "97.0", "mlx5_4 latency": "1.61 µs"}
 

@@ -20,7 +20,7 @@ from tests.unit.diagnose.why.test_comparison import (
     main,
 )
 from webhook.decide.analysis import DecisionInput
-from webhook.diagnose.why.config_map_values import changed_config_maps, config_maps_of
+from webhook.diagnose.why.config_map_values import changed_config_maps, unchanged_config_maps
 from webhook.diagnose.why.evidence import ContainerProcesses, MemoryRights
 from webhook.diagnose.why.file_collector import collect_from_objects
 from webhook.diagnose.why.reasons import REASONS
@@ -485,7 +485,7 @@ def config_map(name: str = "tuning", written: str = EARLIER, **metadata: Any) ->
 def test_config_maps_of_the_time_of_creation(manifest: dict[str, Any], is_used: bool) -> None:
     """What was changed after the pod was created does not show what its containers got."""
     pod = PodRecord.read(pod_in_cluster())
-    assert config_maps_of(pod, [manifest]) == ({"tuning": {"a": "b"}} if is_used else {})
+    assert unchanged_config_maps(pod, [manifest]) == ({"tuning": {"a": "b"}} if is_used else {})
     is_changed = not is_used and manifest["kind"] == "ConfigMap"
     is_changed = is_changed and manifest["metadata"]["namespace"] == "lab"
     assert changed_config_maps(pod, [manifest]) == ({"tuning": LATER} if is_changed else {})
@@ -518,7 +518,7 @@ def test_config_maps_of_a_pod_that_has_not_started(state: dict[str, Any], is_use
     """Its containers will get what a ConfigMap has now."""
     pod = PodRecord.read(pod_in_cluster(**state))
     manifest = config_map(written=LATER)
-    assert bool(config_maps_of(pod, [manifest])) is is_used
+    assert bool(unchanged_config_maps(pod, [manifest])) is is_used
     assert bool(changed_config_maps(pod, [manifest])) is not is_used
 
 

@@ -15,7 +15,7 @@ from tests.unit.diagnose.why.test_collector import LAB, FakeCluster, collect, ev
 from webhook.diagnose import why
 from webhook.kube import cluster_reads
 from webhook.kube.api import path_segment
-from webhook.kube.cluster_reads import BestEffortFacts
+from webhook.kube.cluster_reads import FactsReader
 from webhook.kube.watched_resources import CLAIMS
 
 #: The API server accepts these as the name of an owner, and most of them as that of a claim.
@@ -103,10 +103,10 @@ def test_the_version_of_an_owner_leads_to_nothing_else(version: str) -> None:
 def test_the_names_in_a_document_lead_to_nothing_else(name: str) -> None:
     """`preview --live` reads the namespaces and ConfigMaps that manifests of others name."""
     api: Any = FakeCluster({})
-    facts = BestEffortFacts(api)
-    facts.read_namespace(name)
-    facts.read_claims(name)
-    facts.read_config_map(name, name)
+    reader = FactsReader(api)
+    reader.read_namespace(name)
+    reader.read_claims(name)
+    reader.read_config_map(name, name)
     paths = [path for path, _ in api.asked]
     segment = path_segment(name)
     assert f"/api/v1/namespaces/{segment}/configmaps/{segment}" in paths

@@ -363,7 +363,7 @@ def test_a_stopped_watch_begins_anew() -> None:
         lambda: server.knows() == ClaimFacts(has_all_templates=True),
     )
     first, second = server.created
-    server.source.take(_ClaimWatch(first))
+    server.source.use_changes(_ClaimWatch(first))
     assert server.knows() == ClaimFacts(has_all_templates=True)
     assert second is not first
 

@@ -143,8 +143,8 @@ def _judge_unseen_file(pod: PatchedPod, patched: PatchedTarget) -> Verdict | Non
         return None
     key = file.read(config_maps).key if file else None
     subject = f"{path:.60} in container {patched.target.name}"
-    place = f" ({key.title})" if key else ""
-    message = f"{subject} may turn RDMA off{place}"
+    key_suffix = f" ({key.title})" if key else ""
+    message = f"{subject} may turn RDMA off{key_suffix}"
     return Verdict.of(FILE_UNSEEN, message).with_key(key)
 
 

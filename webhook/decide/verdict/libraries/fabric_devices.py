@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
 from webhook.model.decision import Reason, Verdict
+from webhook.model.fabric import DeviceLists
 from webhook.model.transport_variables import IB_HCA, lists_no_device_of
 
 DEVICES_NOT_OF_FABRIC = Reason(
@@ -29,9 +30,9 @@ PORT_UNSEEN = Reason(
 DEVICE_LIST_REASONS = (DEVICES_NOT_OF_FABRIC, PORT_UNSEEN)
 
 
-def device_lists(pod: PatchedPod) -> tuple[str, str]:
+def device_lists(pod: PatchedPod) -> DeviceLists:
     """Return the device lists of the fabric that the pod uses; two "" if that is unknown."""
-    return pod.used_fabric.device_lists if pod.used_fabric is not None else ("", "")
+    return pod.used_fabric.device_lists if pod.used_fabric is not None else DeviceLists()
 
 
 def judge_device_lists(pod: PatchedPod, patched: PatchedTarget, *names: str) -> Verdict | None:
@@ -56,4 +57,4 @@ def unseen_port(patched: PatchedTarget, name: str, value: str, with_ports: str) 
 
 
 def _subject(patched: PatchedTarget, name: str, value: str) -> str:
-    return f"container {patched.target.name} sets {name}={value:.60}{patched.place(name)}"
+    return f"container {patched.target.name} sets {name}={value:.60}{patched.origin_suffix(name)}"

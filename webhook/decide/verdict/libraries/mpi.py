@@ -92,8 +92,8 @@ def judge_mpi_transport(pod: PatchedPod, patched: PatchedTarget) -> Verdict | No
     if tcp is None:
         return judge_device_lists(pod, patched, "UCX_NET_DEVICES")
     reason, text = _VERDICTS.get((tcp.variable, tcp.certain)) or _OF_PROVIDERS[tcp.certain]
-    setting, removal = f"{tcp.text}{patched.place(tcp.variable)}", patched.removal(tcp.variable)
-    message = text.format(setting=setting, removal=removal)
+    setting = f"{tcp.text}{patched.origin_suffix(tcp.variable)}"
+    message = text.format(setting=setting, removal=patched.removal(tcp.variable))
     return patched.verdict(reason, f"container {patched.target.name} runs {message}", tcp.variable)
 
 

@@ -48,7 +48,7 @@ class _Switch(NamedTuple):
     reason: Reason
     name: str  #: NCCL_NET
     value: str  #: Socket
-    message_end: str  #: what follows the setting: its place, and a clause
+    message_end: str  #: what follows the setting: its origin, and a clause
 
     @property
     def setting(self) -> str:
@@ -67,7 +67,7 @@ def judge_nccl(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     if plugin:
         message = f"{subject} sets {plugin}: that plugin might not use RDMA"
         return patched.verdict(NET_PLUGIN, message, plugin.partition("=")[0])
-    _, with_ports = device_lists(pod)
+    with_ports = device_lists(pod).with_ports
     hca_list = transport_variables.nccl_ib_hca_not_of_fabric(patched.effective_env, with_ports)
     return unseen_port(patched, IB_HCA, hca_list, with_ports) if hca_list else None
 
@@ -95,8 +95,8 @@ def _of_other_transports(patched: PatchedTarget) -> Iterator[_Switch]:
         yield _Switch(NET_SOCKET, "NCCL_NET", socket, _removal(patched, "NCCL_NET"))
     provider = transport_variables.provider_without_rdma(patched.effective_env, "FI_PROVIDER")
     if provider and any(map(_plugin(patched).lower().__contains__, _LIBFABRIC)):
-        place, removal = patched.place("FI_PROVIDER"), patched.removal("FI_PROVIDER")
-        message_end = f"{place} for NCCL's plugin: {removal}"
+        origin_suffix = patched.origin_suffix("FI_PROVIDER")
+        message_end = f"{origin_suffix} for NCCL's plugin: {patched.removal('FI_PROVIDER')}"
         yield _Switch(OFI_OVER_TCP, "FI_PROVIDER", f"{provider:.40}", message_end)
 
 
@@ -105,15 +105,15 @@ def _of_own_transport(pod: PatchedPod, patched: PatchedTarget) -> Iterator[_Swit
     if disabled:
         removal = _removal(patched, "NCCL_IB_DISABLE")
         yield _Switch(IB_DISABLED, "NCCL_IB_DISABLE", disabled, removal)
-    devices, _ = device_lists(pod)
+    devices = device_lists(pod).as_configured
     hca_list = transport_variables.nccl_ib_hca_not_of_fabric(patched.effective_env, devices)
     if hca_list:
-        message_end = f"{patched.place(IB_HCA)}, but the fabric's value is {devices}"
+        message_end = f"{patched.origin_suffix(IB_HCA)}, but the fabric's value is {devices}"
         yield _Switch(HCA_NOT_OF_FABRIC, IB_HCA, f"{hca_list:.60}", message_end)
 
 
 def _removal(patched: PatchedTarget, name: str) -> str:
-    return f"{patched.place(name)}: {patched.removal(name)}"
+    return f"{patched.origin_suffix(name)}: {patched.removal(name)}"
 
 
 def _plugin(patched: PatchedTarget, except_for: tuple[str, ...] = ()) -> str:

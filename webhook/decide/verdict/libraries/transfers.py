@@ -57,16 +57,17 @@ def judge_nixl(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
         return judge_device_lists(pod, patched, "UCX_NET_DEVICES")
     message = (
         f"container {patched.target.name} uses NIXL with UCX_TLS={tls:.60}"
-        f"{patched.place('UCX_TLS')}, which has no RDMA transport: {patched.removal('UCX_TLS')}"
+        f"{patched.origin_suffix('UCX_TLS')}, which has no RDMA transport: "
+        f"{patched.removal('UCX_TLS')}"
     )
     return patched.verdict(NIXL, message, "UCX_TLS")
 
 
 def _other_backend(patched: PatchedTarget, variable: str, backend: str) -> Verdict:
     """Return the verdict on a backend that does not use UCX."""
-    place = patched.place(variable) or f" ({variable})"
+    suffix = patched.origin_suffix(variable) or f" ({variable})"
     message = (
-        f"container {patched.target.name} makes NIXL use {backend:.40}{place} instead of UCX, and "
+        f"container {patched.target.name} makes NIXL use {backend:.40}{suffix} instead of UCX, and "
         "that backend may not use the fabric's devices"
     )
     return patched.verdict(NIXL_BACKEND, message, variable)
@@ -78,8 +79,8 @@ def judge_mooncake(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     if not setting:
         return judge_device_lists(pod, patched, "MOONCAKE_DEVICE", "MC_TE_FILTERS", "MC_MS_FILTERS")
     name = setting.partition("=")[0]
-    place = patched.place(name)
-    message = f"container {patched.target.name} makes Mooncake use TCP: remove {setting:.60}{place}"
+    start = f"container {patched.target.name} makes Mooncake use TCP"
+    message = f"{start}: remove {setting:.60}{patched.origin_suffix(name)}"
     return patched.verdict(MOONCAKE_OVER_TCP, message, name)
 
 
@@ -94,7 +95,7 @@ def judge_nvshmem(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     if tls and (patched.effective_env.get(NVSHMEM_TRANSPORT) or "").lower() == "ucx":
         message = (
             f"container {patched.target.name} uses NVSHMEM over UCX with UCX_TLS={tls:.60}"
-            f"{patched.place('UCX_TLS')}: {patched.removal('UCX_TLS')}"
+            f"{patched.origin_suffix('UCX_TLS')}: {patched.removal('UCX_TLS')}"
         )
         return patched.verdict(NVSHMEM_OVER_UCX, message, "UCX_TLS")
     return judge_device_lists(pod, patched, "NVSHMEM_HCA_LIST")

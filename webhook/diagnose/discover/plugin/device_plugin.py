@@ -53,9 +53,9 @@ class PluginFile(NamedTuple):
 def plugin_entries(plans: Sequence[FabricPlan]) -> list[PluginEntry]:
     """Return an entry for each fabric that uses the plugin and whose devices can be selected."""
     entries = []
-    port_counter = SelectedPortCounter(plans)
+    all_ports = PortIndex(plans)
     for plan in plans:
-        selected = select_devices(plan, port_counter) if plan.mode in _SHARED else None
+        selected = select_devices(plan, all_ports) if plan.mode in _SHARED else None
         if selected is not None:
             fields: dict[str, object] = {
                 "resourceName": plan.entry["resources"][0]["name"].removeprefix(_PREFIX),
@@ -66,7 +66,7 @@ def plugin_entries(plans: Sequence[FabricPlan]) -> list[PluginEntry]:
     return entries
 
 
-def configuration_of(entries: Sequence[PluginEntry]) -> str:
+def config_json(entries: Sequence[PluginEntry]) -> str:
     """Return config.json."""
     listed = [plugin_entry.fields for plugin_entry in entries]
     return json_field({"periodicUpdateInterval": _SECONDS, "configList": listed})
@@ -105,7 +105,7 @@ def _config_map(name: str, entries: Sequence[PluginEntry], comments: list[str]) 
             "apiVersion": "v1",
             "kind": "ConfigMap",
             "metadata": {"name": name, "namespace": "kube-system"},
-            "data": {"config.json": configuration_of(entries)},
+            "data": {"config.json": config_json(entries)},
         },
     )
     return PluginFile(f"{name}.yaml", text)
@@ -250,8 +250,8 @@ def _facts(port: MergedPort) -> _Facts:
     return _hex(port.vendor_id), _hex(port.device_id), own_interface(port), link
 
 
-class SelectedPortCounter:
-    """The ports of all fabrics' nodes, counted by the values that selectors compare."""
+class PortIndex:
+    """The ports of all fabrics' nodes, indexed by the values that selectors compare."""
 
     def __init__(self, plans: Iterable[FabricPlan]) -> None:
         self._facts = Counter(_facts(port) for plan in plans for port in _ports_of(plan))
@@ -280,7 +280,7 @@ def own_interface(port: MergedPort) -> str | None:
     return next((name for name in port.netdevs if not name.startswith(_NO_DEVICE)), None)
 
 
-def select_devices(plan: FabricPlan, port_counter: SelectedPortCounter) -> ChosenSelectors | None:
+def select_devices(plan: FabricPlan, all_ports: PortIndex) -> ChosenSelectors | None:
     """Return the loosest selectors that are right on all nodes, or else with the fewest mistakes.
 
     None: no tool shows ids or interfaces of the fabric's devices.
@@ -290,7 +290,7 @@ def select_devices(plan: FabricPlan, port_counter: SelectedPortCounter) -> Chose
         mismatches = tuple(dict.fromkeys(_mismatches(selectors, plan)))
         here = sum(map(selectors.matches, _ports_of(plan)))
         candidates.append(
-            ChosenSelectors(selectors, mismatches, port_counter.count_selected(selectors) - here)
+            ChosenSelectors(selectors, mismatches, all_ports.count_selected(selectors) - here)
         )
     return min(
         candidates,

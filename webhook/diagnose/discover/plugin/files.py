@@ -19,8 +19,8 @@ from webhook.diagnose.discover.plan import (
 from webhook.diagnose.discover.plugin.device_plugin import (
     PluginEntry,
     PluginFile,
-    SelectedPortCounter,
-    configuration_of,
+    PortIndex,
+    config_json,
     fit_one_configuration,
     json_field,
     manifest,
@@ -81,9 +81,9 @@ def _template(plan: FabricPlan, options: DiscoverOptions) -> PluginFile:
     assert claimable_devices is not None  # the mode is dra
     (claim,) = plan.entry["claims"]
     name = claim["template"]
-    devices = _gpu_nic_pair(claimable_devices.gpu_class, claimable_devices.device_class)
+    devices = _gpu_nic_pair(claimable_devices.gpu_class, claimable_devices.nic_class)
     if "request" in claim:
-        request = _request(NIC_REQUEST, claimable_devices.device_class, claimable_devices.nics)
+        request = _request(NIC_REQUEST, claimable_devices.nic_class, claimable_devices.nic_count)
         devices = {"requests": [request]}
     comments = [
         f"Claims for fabric {plan.name}: {plan.description}.",
@@ -159,17 +159,17 @@ def operator_policy(
             "image": "k8s-rdma-shared-dev-plugin",
             "repository": "ghcr.io/mellanox",
             "version": "v1.5.3",
-            "config": configuration_of(entries),
+            "config": config_json(entries),
         }
     host_device_plans = [plan for plan in plans if plan.mode == "host-device"]
     if host_device_plans:
-        port_counter = SelectedPortCounter(plans)
+        all_ports = PortIndex(plans)
         spec["sriovDevicePlugin"] = {
             "image": "sriov-network-device-plugin",
             "repository": "ghcr.io/k8snetworkplumbingwg",
             "version": "v3.9.0",
             "config": json_field(
-                {"resourceList": [_whole_devices(plan, port_counter) for plan in host_device_plans]}
+                {"resourceList": [_whole_devices(plan, all_ports) for plan in host_device_plans]}
             ),
         }
     if not spec:
@@ -183,10 +183,10 @@ def operator_policy(
     return [PluginFile("nic-cluster-policy.yaml", manifest(comments, policy))]
 
 
-def _whole_devices(plan: FabricPlan, port_counter: SelectedPortCounter) -> dict[str, object]:
+def _whole_devices(plan: FabricPlan, all_ports: PortIndex) -> dict[str, object]:
     """Return an entry of the SR-IOV device plugin that offers whole devices."""
     prefix, _, name = plan.entry["resources"][0]["name"].partition("/")
-    selected = select_devices(plan, port_counter)
+    selected = select_devices(plan, all_ports)
     selectors: dict[str, object] = {"isRdma": True}
     if selected is not None:
         chosen = selected.selectors

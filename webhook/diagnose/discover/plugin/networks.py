@@ -1,4 +1,6 @@
-"""Networks that bring a device, or an interface on it, into pods: one for each rail.
+"""Networks that bring a device, or an interface on it, into pods.
+
+Each rail has one; only in mode host-device does a network serve all devices of a fabric.
 
 Addresses come from nv-ipam, from a pool with the network's name. The pools are not written, since
 no tool shows which addresses are free. Sources: the CRDs of sriov-network-operator

@@ -1,4 +1,7 @@
-"""Two layouts that many tools share: a block for each device, and a line for each port."""
+"""What readers of many tools share: `Reader`, and two layouts.
+
+In the one, each device has a block of lines; in the other, each line has a meaning of its own.
+"""
 
 from __future__ import annotations
 
@@ -157,7 +160,7 @@ def _fill(block: Block, field_reader: FieldReader | None, value: str) -> bool:
     return understood is not None
 
 
-# Read the output of tools that write one line for each port.
+# Read the output of tools whose lines each have a meaning of their own, such as one for each port.
 
 #: The maximum characters of a row.
 _MAX_ROW = 2000

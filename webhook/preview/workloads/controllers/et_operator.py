@@ -49,7 +49,9 @@ def _pods_of(workload: Workload) -> tuple[ControllerPod, ...]:
             "training-job-role": role,
         },
     )
-    over_ssh = _TrainingJobSpec.model_validate(workload.ancestors[1]).launcher_attach_mode in (
+    over_ssh = _TrainingJobSpec.model_validate(
+        workload.values_above_template[1]
+    ).launcher_attach_mode in (
         None,
         "ssh",
     )

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from webhook.decide.draft import Draft
 from webhook.kube.records import Flag, LenientObject
-from webhook.model.pod import fields_or_empty, mapping
+from webhook.model.pod import fields_or_empty, read_mapping
 from webhook.model.quantity import to_integer
 from webhook.preview.workloads.controllers.workload import (
     CONTAINERS,
@@ -68,13 +68,15 @@ def _pods_of(workload: Workload) -> tuple[ControllerPod, ...]:
     node_type, main_container = _node_type(workload), workload.main_container
     if not node_type or main_container is None:
         return (ControllerPod(workload.pod),)
-    draft, group = Draft(workload.pod), _Group.model_validate(workload.ancestors[-1])
+    draft, group = Draft(workload.pod), _Group.model_validate(workload.values_above_template[-1])
     if node_type == "worker":
         _add_wait(draft, main_container, _head_address(workload))
     add_labels(draft, _labels(workload, node_type, group))
     if (
         node_type == "head"
-        and _ClusterSpec.model_validate(workload.ancestors[-2]).enable_in_tree_autoscaling
+        and _ClusterSpec.model_validate(
+            workload.values_above_template[-2]
+        ).enable_in_tree_autoscaling
     ):
         _add_autoscaler(draft, main_container)
     _mount_shm(draft, main_container)
@@ -250,7 +252,7 @@ def _flag(name: str, value: str) -> str:
 
 
 def _amounts(resources: Resources) -> list[tuple[str, str]]:
-    limits, requests = mapping(resources.limits, ()), fields_or_empty(resources.requests)
+    limits, requests = read_mapping(resources.limits, ()), fields_or_empty(resources.requests)
     gpus = [_integer(limits[name]) for name in sorted(limits) if _GPU.fullmatch(name)]
     amounts = [
         ("num-cpus", _integer(limits.get("cpu")) or _integer(requests.get("cpu"))),

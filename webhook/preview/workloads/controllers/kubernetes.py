@@ -55,7 +55,9 @@ def index_pod(pod: PodManifest) -> PodManifest:
 def _job_pods(workload: Workload) -> tuple[ControllerPod, ...]:
     if workload.template_path not in (_POD_TEMPLATE, (*_JOB_TEMPLATE, *_POD_TEMPLATE)):
         return (ControllerPod(workload.pod),)
-    is_indexed = _JobSpec.model_validate(workload.ancestors[-1]).completion_mode == _INDEXED
+    is_indexed = (
+        _JobSpec.model_validate(workload.values_above_template[-1]).completion_mode == _INDEXED
+    )
     return (ControllerPod(index_pod(workload.pod) if is_indexed else workload.pod),)
 
 
@@ -104,7 +106,7 @@ class _ReplicatedJob(LenientObject):
 def _jobset_pods(workload: Workload) -> tuple[ControllerPod, ...]:
     if workload.template_path[:2] != _JOBS or workload.template_path[3:] != _JOB_POD_TEMPLATE:
         return (ControllerPod(workload.pod),)
-    *_, job, template, spec = workload.ancestors
+    *_, job, template, spec = workload.values_above_template
     pod = _place_pod(workload, _ReplicatedJob.model_validate(job), ObjectMetadata.of(template))
     mode = _JobSpec.model_validate(spec).completion_mode or _INDEXED
     return (ControllerPod(index_pod(pod) if mode == _INDEXED else pod),)
@@ -162,7 +164,7 @@ def _group_pods(workload: Workload) -> tuple[ControllerPod, ...]:
         return (ControllerPod(workload.pod),)
     # Without its own template, the leader is made from the workers' and differs in its index.
     index = "0" if workload.template_path == _LEADER else "1"
-    size = _LeaderWorkerTemplate.model_validate(workload.ancestors[-1]).size
+    size = _LeaderWorkerTemplate.model_validate(workload.values_above_template[-1]).size
     draft = Draft(workload.pod)
     add_labels(
         draft,

@@ -67,7 +67,7 @@ def _mpijob_pods(workload: Workload) -> tuple[ControllerPod, ...]:
     role = _ROLES.get(str(workload.template_path[2])) if _is_replica(workload) else None
     if role is None or workload.main_container is None:
         return (ControllerPod(workload.pod),)
-    spec, draft = _MPIJobSpec.model_validate(workload.ancestors[1]), Draft(workload.pod)
+    spec, draft = _MPIJobSpec.model_validate(workload.values_above_template[1]), Draft(workload.pod)
     add_labels(draft, _labels(workload.name, role))
     if _PodTemplate.model_validate(workload.pod).host_network:
         draft.set(("spec", "dnsPolicy"), "ClusterFirstWithHostNet")

@@ -94,7 +94,7 @@ def _pods_of(workload: Workload) -> tuple[ControllerPod, ...]:
     if not isinstance(template_path[2], str) or main_container is None:
         return (ControllerPod(workload.pod),)
     replica = template_path[2].lower()
-    replicas = [name.lower() for name in fields_or_empty(workload.ancestors[2])]
+    replicas = [name.lower() for name in fields_or_empty(workload.values_above_template[2])]
     draft = Draft(workload.pod)
     add_labels(draft, _labels(workload, replica, replicas))
     if kind != "MPIJob":
@@ -125,7 +125,7 @@ def _add_variables(draft: Draft, workload: Workload, replica: str, *, has_master
     names = _VARIABLES[kind]
     if kind == "PyTorchJob":
         names += _MASTER_VARIABLES if has_master else ()
-        names += _torch_variables(_PyTorchJobSpec.model_validate(workload.ancestors[1]))
+        names += _torch_variables(_PyTorchJobSpec.model_validate(workload.values_above_template[1]))
     elif kind == "PaddleJob" and has_master:
         names += ("PADDLE_SERVER_NUM" if replica == "master" else "PADDLE_TRAINER_NUM",)
     for container in containers_in(draft.pod, CONTAINERS):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from webhook.decide.draft import Draft
 from webhook.kube.records import LenientObject
-from webhook.model.pod import Path, PodManifest, at, fields_or_empty, items, strings
+from webhook.model.pod import Path, PodManifest, at, fields_or_empty, read_mappings, read_strings
 from webhook.preview.workloads.objects import ObjectMetadata, scalar_text, values_along
 
 _Mapping = dict[str, object]
@@ -30,7 +30,8 @@ class Workload(NamedTuple):
     namespace: str  #: the object's namespace, else `default`
     annotations: Mapping[str, object]  #: the object's annotations
     template_path: Path  #: the template's path in the object: ("spec", "template")
-    ancestors: tuple[object, ...]  #: the values along the path: the object, its spec, …
+    #: The values along that path: the object, its spec, and so on, without the template.
+    values_above_template: tuple[object, ...]
     pod: PodManifest  #: the template
     main_container: TemplateContainer | None  #: the main container
 
@@ -71,17 +72,17 @@ class TemplateContainer(NamedTuple):
     @property
     def env(self) -> list[_Mapping]:
         """Its variables."""
-        return items(self.manifest, ("env",))
+        return read_mappings(self.manifest, ("env",))
 
     @property
     def mount_paths(self) -> list[object]:
         """The paths at which it mounts volumes."""
-        return [mount.get("mountPath") for mount in items(self.manifest, ("volumeMounts",))]
+        return [mount.get("mountPath") for mount in read_mappings(self.manifest, ("volumeMounts",))]
 
     @property
     def arguments(self) -> list[str]:
         """Its command, with its arguments."""
-        return [part for key in ("command", "args") for part in strings(self.manifest, (key,))]
+        return [part for key in ("command", "args") for part in read_strings(self.manifest, (key,))]
 
     @property
     def has_command(self) -> bool:
@@ -102,7 +103,7 @@ class TemplateContainer(NamedTuple):
 
 def containers_in(pod: PodManifest, field: Path) -> list[TemplateContainer]:
     """List the containers in a field of a pod; raise ShapeError if it is not a list of mappings."""
-    manifests = items(pod, field)
+    manifests = read_mappings(pod, field)
     return [
         TemplateContainer((*field, index), container) for index, container in enumerate(manifests)
     ]
