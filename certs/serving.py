@@ -121,11 +121,18 @@ def _context(client_ca: bytes | None) -> ssl.SSLContext:
 
 
 def _trust_clients(context: ssl.SSLContext, client_ca: bytes) -> None:
+    """Require certificates of this CA; resume no session, since its certificate may have expired.
+
+    OpenSSL checks a certificate in full handshakes only, and a resumed session can be resumed
+    again. API servers resume none.
+    """
     try:
         context.load_verify_locations(cadata=client_ca.decode("ascii"))
     except (ssl.SSLError, ValueError) as error:
         raise CertificateError("the client CA is not a PEM certificate") from error
     context.verify_mode = ssl.CERT_REQUIRED
+    context.num_tickets = 0  # TLS 1.3
+    context.options |= ssl.OP_NO_TICKET  # TLS 1.2
 
 
 def _load(context: ssl.SSLContext, pair: KeyPair) -> None:

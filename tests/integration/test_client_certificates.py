@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import shutil
+import socket
 import ssl
 import subprocess
 from collections.abc import Iterator
@@ -85,6 +86,26 @@ def ask(server: Running, pair: tuple[Path, Path]) -> Reply:
         return send(connection, review(), "/mutate")
     finally:
         connection.close()
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_no_session_is_resumed(strict: Running, tmp_path: Path, version: ssl.TLSVersion) -> None:
+    """Otherwise a client could go on for hours after its certificate has expired."""
+    context = strict.tls.client
+    context.load_cert_chain(*client_pair(tmp_path, CLIENTS))
+    context.minimum_version = context.maximum_version = version
+
+    def is_resumed(session: ssl.SSLSession | None) -> tuple[bool | None, ssl.SSLSession | None]:
+        raw = socket.create_connection(("127.0.0.1", strict.ports["mutate"]), timeout=60)
+        with context.wrap_socket(raw, server_hostname="127.0.0.1", session=session) as connection:
+            connection.sendall(b"GET / HTTP/1.1\r\nhost: x\r\n\r\n")
+            assert connection.recv(1)  # a ticket of TLS 1.3 would come before it
+            return connection.session_reused, connection.session
+
+    first, session = is_resumed(None)
+    second, _ = is_resumed(session)
+    assert not first
+    assert not second
 
 
 def test_a_certificate_of_another_ca_does_not_count(strict: Running, tmp_path: Path) -> None:
