@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import resource
 import socket
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager, closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,8 @@ import pytest
 from tests.integration.serving import Process, Running, fabrics, review, send
 from tests.waiting import until
 from webhook.serve import listener
+from webhook.serve.fair_queue import FairQueue
+from webhook.serve.http.mutate import LARGE
 from webhook.serve.transport import accept
 from webhook.serve.transport.budget import Limits
 
@@ -84,6 +87,33 @@ def test_the_longest_silent_make_room(small: Running, name: str, start: bytes) -
                 client.sendall(start)
         assert all(map(_closed, idle[:2]))
         assert small.get("/healthz").status == 200
+        assert small.post(review()).status == 200
+
+
+def test_requests_that_wait_for_a_turn_make_room(
+    small: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two addresses with large requests do not fill the listener, however long these wait."""
+    waiting: list[str] = []
+
+    @asynccontextmanager
+    async def endless(_queue: FairQueue, client: str, *_: float, **__: str) -> AsyncIterator[None]:
+        waiting.append(client)
+        await asyncio.Event().wait()
+        yield
+
+    monkeypatch.setattr(FairQueue, "turn", endless)
+    body = review().ljust(LARGE + 1)
+    request = b"POST /mutate HTTP/1.1\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+    with ExitStack() as stack:
+        for number in range(6):
+            source = f"127.0.0.{2 + number % 2}", 0
+            port = small.ports["mutate"]
+            raw = socket.create_connection(("127.0.0.1", port), 60, source_address=source)
+            with suppress(OSError):  # a full listener closes it
+                tls = small.tls.client.wrap_socket(raw, server_hostname="localhost")
+                stack.enter_context(tls).sendall(request)
+        until(lambda: len(waiting) > 4)  # as many as fit
         assert small.post(review()).status == 200
 
 

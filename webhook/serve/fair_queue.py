@@ -1,4 +1,4 @@
-"""Fair sharing of the worker, and of `/mutate` between large requests: limits, and turns."""
+"""Fair sharing of the worker, and of the event loop between requests to `/mutate`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from time import perf_counter
 
 from webhook.errors import RequestError
 
@@ -14,8 +15,10 @@ SECONDS_LEFT = 1.0
 INTERRUPTED = "a validation took precedence: try again"
 #: The number of addresses that may take their first amount beyond the total.
 _FIRST_AMOUNTS = 32
-#: Turns are compared in tenths of a second, for at most so many addresses.
-_TENTHS, _MAX_ADDRESSES = 10, 1000
+#: The number of addresses whose time is compared.
+_MAX_ADDRESSES = 1000
+#: The maximum seconds for which an address comes before those that have used more time.
+_CREDIT = 1.0
 
 
 class Quota:
@@ -51,30 +54,109 @@ class Quota:
                 del self._taken[client_address]
 
 
-#: Waiting requests by address, the longest without a turn first, in order of arrival.
-_Queue = dict[str, deque[asyncio.Future[None]]]
+class _Shares:
+    """The seconds that each address has used, for a comparison.
+
+    An address that comes, or comes back, is at most _CREDIT seconds ahead of the address that had
+    the last turn. Without a limit, it would have all turns until it has used as much as one that
+    was busy for hours. As start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996), except for
+    the credit, with which an address with few requests waits for none of many others.
+    """
+
+    def __init__(self) -> None:
+        self._seconds: dict[str, float] = {}
+        #: The seconds of the address that had the last turn, when it began.
+        self._latest = 0.0
+
+    def of(self, client_address: str) -> float:
+        """Return the seconds with which an address competes now."""
+        return max(self._seconds.get(client_address, 0.0), self._latest - _CREDIT)
+
+    def begin(self, client_address: str) -> None:
+        """Record that an address has the turn."""
+        self._latest = max(self._latest, self.of(client_address))
+
+    def add(self, client_address: str, seconds: float) -> None:
+        """Record that an address has used its turn."""
+        if len(self._seconds) >= _MAX_ADDRESSES:
+            self._seconds.clear()
+        self._seconds[client_address] = self.of(client_address) + seconds
+
+
+class _Waiting:
+    """Waiting requests by address and by namespace, in order of arrival.
+
+    Within an address, the namespace that has gone longest without a turn is next.
+    """
+
+    def __init__(self) -> None:
+        self._by_address: dict[str, dict[str, deque[asyncio.Future[None]]]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._by_address)
+
+    def add(self, client_address: str, namespace: str) -> asyncio.Future[None]:
+        """Return the future of another request; it is done when its turn comes."""
+        turn = asyncio.get_running_loop().create_future()
+        namespaces = self._by_address.setdefault(client_address, {})
+        namespaces.setdefault(namespace, deque()).append(turn)
+        return turn
+
+    def discard(self, client_address: str, namespace: str, turn: asyncio.Future[None]) -> None:
+        """Forget a request that no longer waits, if it is not forgotten yet."""
+        turns = self._by_address.get(client_address, {}).get(namespace) or deque()
+        if turn in turns:
+            turns.remove(turn)
+            self._drop_empty(client_address, namespace)
+
+    def pop(self, shares: _Shares) -> asyncio.Future[None]:
+        """Remove the next request, and return its future."""
+        client_address = min(self._by_address, key=shares.of)  # the first of equals
+        namespaces = self._by_address.pop(client_address)
+        self._by_address[client_address] = namespaces  # after all other addresses
+        namespace = next(iter(namespaces))
+        turns = namespaces.pop(namespace)
+        namespaces[namespace] = turns  # after all other namespaces
+        turn = turns.popleft()
+        self._drop_empty(client_address, namespace)
+        return turn
+
+    def _drop_empty(self, client_address: str, namespace: str) -> None:
+        namespaces = self._by_address[client_address]
+        if not namespaces[namespace]:
+            del namespaces[namespace]
+        if not namespaces:
+            del self._by_address[client_address]
 
 
 class FairQueue:
     """A queue for one turn at a time, fair between addresses.
 
     The address that has used the least time is next, so that an address with many or slow requests
-    delays others little. Urgent requests come first; when one arrives, a running request that is
-    not urgent has one more second.
+    delays others little. Within an address, namespaces take turns: the users of all namespaces come
+    with the address of the API server. Urgent requests come first; when one arrives, a running
+    request that is not urgent has one more second.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, max_rest: float = 0.0) -> None:
+        """`max_rest`: after each turn, nobody has one for as long as it took, but no longer."""
+        self._max_rest = max_rest
         self._taken = False
-        self._urgent: _Queue = {}
-        self._waiting: _Queue = {}
-        #: The tenths of a second that each address has used since nobody waited.
-        self._used: Counter[str] = Counter()
+        self._urgent = _Waiting()
+        self._waiting = _Waiting()
+        #: Since nobody waited.
+        self._shares = _Shares()
         #: Ends the turn of a request that is not urgent.
         self._limit: asyncio.Timeout | None = None
 
+    @property
+    def is_free(self) -> bool:
+        """Whether nobody has a turn, waits for one, or rests."""
+        return not self._taken
+
     @asynccontextmanager
     async def turn(
-        self, client_address: str, seconds: float, *, urgent: bool = False
+        self, client_address: str, seconds: float, *, namespace: str = "", urgent: bool = False
     ) -> AsyncIterator[None]:
         """Wait for a turn, and keep it until the end of the block.
 
@@ -82,21 +164,22 @@ class FairQueue:
         urgent request interrupts it.
         """
         async with asyncio.timeout(seconds):
-            await self._wait(client_address, urgent=urgent)
-        clock = asyncio.get_running_loop().time
-        began = clock()
+            await self._wait(client_address, namespace, urgent=urgent)
+        self._shares.begin(client_address)
+        began = perf_counter()  # the loop's clock may stand still during a turn
         try:
             async with self._interruptible(urgent=urgent):
                 yield
         finally:
-            self._record_use(client_address, clock() - began)
-            self._call_next()
+            took = perf_counter() - began
+            self._shares.add(client_address, took)
+            self._call_next_after(min(took, self._max_rest))
 
-    def _record_use(self, client_address: str, seconds: float) -> None:
-        if len(self._used) >= _MAX_ADDRESSES:
-            self._used.clear()
-        if tenths := int(seconds * _TENTHS):
-            self._used[client_address] += tenths
+    def _call_next_after(self, rest: float) -> None:
+        if rest:
+            asyncio.get_running_loop().call_later(rest, self._call_next)
+        else:
+            self._call_next()
 
     @asynccontextmanager
     async def _interruptible(self, *, urgent: bool) -> AsyncIterator[None]:
@@ -116,13 +199,12 @@ class FairQueue:
         finally:
             self._limit = None
 
-    async def _wait(self, client_address: str, *, urgent: bool) -> None:
+    async def _wait(self, client_address: str, namespace: str, *, urgent: bool) -> None:
         if not self._taken:
             self._taken = True
             return
-        turn = asyncio.get_running_loop().create_future()
-        queue = self._urgent if urgent else self._waiting
-        queue.setdefault(client_address, deque()).append(turn)
+        waiting = self._urgent if urgent else self._waiting
+        turn = waiting.add(client_address, namespace)
         if urgent:
             self._hurry()
         try:
@@ -130,6 +212,8 @@ class FairQueue:
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
                 self._call_next()  # its turn came at the same moment
+            else:
+                waiting.discard(client_address, namespace, turn)
             raise
 
     def _hurry(self) -> None:
@@ -139,14 +223,10 @@ class FairQueue:
 
     def _call_next(self) -> None:
         self._taken = False
-        while not self._taken and (queue := self._urgent or self._waiting):
-            client_address = min(queue, key=self._used.__getitem__)  # the first of equals
-            waiting = queue.pop(client_address)
-            turn = waiting.popleft()
-            if waiting:
-                queue[client_address] = waiting  # after all other addresses
+        while not self._taken and (waiting := self._urgent or self._waiting):
+            turn = waiting.pop(self._shares)
             if not turn.done():
                 turn.set_result(None)
                 self._taken = True
         if not self._taken:
-            self._used.clear()
+            self._shares = _Shares()

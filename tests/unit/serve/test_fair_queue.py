@@ -64,17 +64,26 @@ def test_first_amounts_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
         pass
 
 
-async def _order(*addresses: str) -> list[str]:
-    """Let these wait behind a request with the turn; return the order of their turns."""
+@pytest.fixture(autouse=True)
+def _virtual_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fair_queue, "perf_counter", virtual_time)
+
+
+async def _order(*parties: str) -> list[str]:
+    """Let these wait behind a request with the turn; return the order of their turns.
+
+    Each is an address, or an address and a namespace: "a", "a/x".
+    """
     turns, called = FairQueue(), []
 
-    async def wait(number: int, address: str) -> None:
-        async with turns.turn(address, 60):
-            called.append(f"{address}{number}")
+    async def wait(number: int, party: str) -> None:
+        address, _, namespace = party.partition("/")
+        async with turns.turn(address, 60, namespace=namespace):
+            called.append(f"{party}{number}")
 
     async with asyncio.TaskGroup() as tasks, turns.turn("first", 60):
-        for number, address in enumerate(addresses):
-            tasks.create_task(wait(number, address))
+        for number, party in enumerate(parties):
+            tasks.create_task(wait(number, party))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         assert called == []
@@ -83,7 +92,13 @@ async def _order(*addresses: str) -> list[str]:
 
 def test_addresses_take_turns() -> None:
     """An address with many requests delays another by one turn only, whichever came first."""
-    assert asyncio.run(_order("a", "a", "a", "b", "c", "b")) == ["a0", "b3", "c4", "a1", "b5", "a2"]
+    assert run(_order("a", "a", "a", "b", "c", "b")) == ["a0", "b3", "c4", "a1", "b5", "a2"]
+
+
+def test_namespaces_of_an_address_take_turns() -> None:
+    """The API server has one address for all users; one with many requests delays others little."""
+    order = run(_order("a/x", "a/x", "a/x", "a/y", "b/x", "a/y"))
+    assert order == ["a/x0", "b/x4", "a/y3", "a/x1", "a/y5", "a/x2"]
 
 
 async def _shared(*waiting: tuple[str, float]) -> list[str]:
@@ -96,20 +111,71 @@ async def _shared(*waiting: tuple[str, float]) -> list[str]:
             await asyncio.sleep(seconds)
 
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(work("a", 0.12))
+        tasks.create_task(work("a", 0.125))
         await asyncio.sleep(0)
         for address, seconds in waiting:
             tasks.create_task(work(address, seconds))
-    assert not turns._used
+    assert not turns._shares._seconds
     return called
 
 
 def test_the_address_that_used_the_least_time_is_next() -> None:
     """A few addresses with slow requests do not make another one wait for all of them."""
-    order = run(_shared(("a", 0.12), ("b", 0.35), ("c", 0.0), ("b", 0.0), ("c", 0.0)))
+    order = run(_shared(("a", 0.125), ("b", 0.5), ("c", 0.0), ("b", 0.0), ("c", 0.0)))
     assert order == ["a", "b", "c", "c", "a", "b"]
-    order = run(_shared(("a", 0.12), ("a", 0.0), ("b", 0.25), ("b", 0.0)))
-    assert order == ["a", "b", "a", "b", "a"]  # 0.24 s, and 0.25 s
+    order = run(_shared(("a", 0.125), ("a", 0.0), ("b", 0.25), ("b", 0.0)))
+    assert order == ["a", "b", "a", "b", "a"]
+
+
+async def _waits_beside(seconds: float, *turns_of_other: float) -> list[float]:
+    """Let an address have quick turns of `seconds` without an end; return the waits of another."""
+    turns, waits = FairQueue(), []
+
+    async def quick() -> None:
+        while True:
+            async with turns.turn("quick", 60):
+                await asyncio.sleep(seconds)
+
+    crowd = [asyncio.create_task(quick()) for _ in range(8)]
+    for other in turns_of_other:
+        await asyncio.sleep(seconds)
+        began = virtual_time()
+        async with turns.turn("other", 60):
+            waits.append(virtual_time() - began)
+            await asyncio.sleep(other)
+    for task in crowd:
+        task.cancel()
+    return waits
+
+
+def test_quick_turns_count() -> None:
+    """An address with many quick requests does not keep out one that had a slow request."""
+    first, second = run(_waits_beside(1 / 32, 0.5, 0.0))
+    assert first <= 1 / 32
+    assert second <= 0.5 + 1 / 32
+
+
+def test_an_address_that_comes_is_owed_little() -> None:
+    """It does not have all turns until it has used as much time as others before it."""
+
+    async def late() -> list[str]:
+        turns, called = FairQueue(), []
+
+        async def work(address: str, seconds: float) -> None:
+            async with turns.turn(address, 60):
+                called.append(address)
+                await asyncio.sleep(seconds)
+
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(4):
+                tasks.create_task(work("a", 1.0))
+                tasks.create_task(work("b", 1.0))
+            await asyncio.sleep(5.5)
+            for _ in range(4):
+                tasks.create_task(work("c", 1.0))
+        return called
+
+    assert "".join(run(late())) == "abababccabcc"
 
 
 def test_few_addresses_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,6 +183,42 @@ def test_few_addresses_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fair_queue, "_MAX_ADDRESSES", 1)
     order = run(_shared(("a", 0.0), ("b", 0.25), ("a", 0.0), ("b", 0.0)))
     assert order == ["a", "b", "a", "b", "a"]
+
+
+def test_nobody_has_a_turn_during_a_rest() -> None:
+    """It is as long as the turn before it, within a limit; without a turn before, there is none."""
+
+    async def in_sequence() -> list[float]:
+        turns, begins = FairQueue(0.25), []
+
+        async def work(seconds: float) -> None:
+            async with turns.turn("a", 60):
+                begins.append(virtual_time())
+                await asyncio.sleep(seconds)
+
+        await asyncio.gather(work(0.125), work(1.0), work(0.0))
+        await work(0.0)
+        return begins
+
+    assert run(in_sequence()) == [0.0, 0.25, 1.5, 1.5]
+
+
+def test_a_rest_is_not_the_time_of_the_next_address() -> None:
+    """The turns of "b" are quick, so it comes again before "a", whose rests it waited for."""
+
+    async def resting() -> list[str]:
+        turns, called = FairQueue(0.5), []
+
+        async def work(address: str, seconds: float) -> None:
+            async with turns.turn(address, 60):
+                called.append(address)
+                await asyncio.sleep(seconds)
+
+        waiting = [("a", 0.5), ("a", 0.5), ("b", 0.125), ("b", 0.125), ("b", 0.125)]
+        await asyncio.gather(*(work(*item) for item in waiting))
+        return called
+
+    assert "".join(run(resting())) == "abbba"
 
 
 def test_a_free_turn_needs_no_wait() -> None:
@@ -128,7 +230,7 @@ def test_a_free_turn_needs_no_wait() -> None:
             async with turns.turn("a", 0):
                 pass
 
-    asyncio.run(in_sequence())
+    run(in_sequence())
 
 
 def test_a_request_that_waits_too_long_is_passed_over() -> None:
@@ -143,7 +245,44 @@ def test_a_request_that_waits_too_long_is_passed_over() -> None:
         async with turns.turn("c", 0):
             pass
 
-    asyncio.run(late())
+    run(late())
+
+
+def test_requests_that_have_left_are_forgotten() -> None:
+    """Also those of an address whose turn does not come, of whose clients many come and leave."""
+
+    async def leave() -> None:
+        turns = FairQueue()
+        async with turns.turn("a", 60):
+            for _ in range(3):
+                with pytest.raises(TimeoutError):
+                    async with turns.turn("b", 0.01):
+                        pass
+            assert not turns._waiting
+
+    run(leave())
+
+
+def test_a_request_canceled_before_it_is_called_is_passed_over() -> None:
+    """Its task has not run since, so that it is still in the queue."""
+
+    async def leave() -> None:
+        turns = FairQueue()
+
+        async def wait(address: str) -> str:
+            async with turns.turn(address, 60):
+                return address
+
+        async with turns.turn("a", 60):
+            leaving = asyncio.create_task(wait("b"))
+            staying = asyncio.create_task(wait("c"))
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            leaving.cancel()
+        assert await staying == "c"
+        assert leaving.cancelled()
+
+    run(leave())
 
 
 def test_a_request_canceled_when_called_passes_the_turn_on() -> None:
@@ -165,7 +304,7 @@ def test_a_request_canceled_when_called_passes_the_turn_on() -> None:
         assert await asyncio.wait_for(staying, 60) == "c"
         assert leaving.cancelled()
 
-    asyncio.run(leave())
+    run(leave())
 
 
 async def _mixed(*waiting: str) -> list[str]:
@@ -187,7 +326,7 @@ async def _mixed(*waiting: str) -> list[str]:
 
 def test_urgent_requests_come_first() -> None:
     """Among them, too, addresses take turns."""
-    assert asyncio.run(_mixed("a", "b", "XY", "X", "Z", "c")) == ["XY", "Z", "X", "a", "b", "c"]
+    assert run(_mixed("a", "b", "XY", "X", "Z", "c")) == ["XY", "Z", "X", "a", "b", "c"]
 
 
 def test_an_urgent_request_interrupts_another() -> None:
@@ -243,4 +382,4 @@ def test_a_timeout_of_the_work_is_its_own() -> None:
             raise TimeoutError
 
     with pytest.raises(TimeoutError):
-        asyncio.run(late())
+        run(late())

@@ -7,8 +7,8 @@ keeps reading and discards the rest, so a client that sends everything first get
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 from fastapi import Response
@@ -16,6 +16,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from webhook.errors import RequestError
 from webhook.serve.fair_queue import Quota
+from webhook.serve.transport.budget import USAGE, ConnectionUsage, address_key
 
 Headers = Mapping[bytes, bytes]
 
@@ -29,6 +30,32 @@ MAX_BODY_BYTES = 8 * 1024 * 1024
 
 class DisconnectedError(Exception):
     """The client has disconnected and cannot receive an answer."""
+
+
+def address_of(scope: Scope) -> str:
+    """Return the address of a client, for limits; "" if it has none.
+
+    Of IPv6, the part that one host may not choose.
+    """
+    client = scope.get("client")
+    return address_key(client[0]) if client else ""
+
+
+@contextmanager
+def closable(scope: Scope) -> Iterator[None]:
+    """Let the server close the connection of a complete request meanwhile, to make room.
+
+    Otherwise, clients with many requests that wait could use all memory of a listener.
+    """
+    usage: ConnectionUsage | None = scope.get("extensions", {}).get(USAGE, {}).get(USAGE)
+    if usage is None:
+        yield
+        return
+    usage.mark_closable()
+    try:
+        yield
+    finally:
+        usage.mark_protected()
 
 
 class BodyReader:

@@ -13,10 +13,11 @@ pool would only add waiting, since nothing here does I/O.
     no content-length, not JSON, not POST
     a defect of the webhook                    500, a Status: failurePolicy decides
     without a configuration that has fabrics   503, a Status: failurePolicy decides
-    too many large requests at once            503, a Status: failurePolicy decides
+    too many requests at once                  503, a Status: failurePolicy decides
 
 Large requests are decided one at a time, with rests in between: one with a pod of 1.4 MB can take
-half a second, and others must not wait for many of them.
+half a second, and others must not wait for many of them. Other requests take turns, too, while
+many arrive at once: one with a hundred containers can take 40 ms.
 
 If a watch has not delivered the pod's namespace yet, or a ResourceClaim that the pod names, the
 request waits; see `WaitingRequests`.
@@ -25,6 +26,8 @@ request waits; see `WaitingRequests`.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from time import perf_counter
 from typing import NamedTuple
 
@@ -46,6 +49,8 @@ from webhook.serve.http.asgi import (
     BodyReader,
     DisconnectedError,
     Headers,
+    address_of,
+    closable,
     until_disconnect,
 )
 from webhook.serve.http.decision_cache import MAX_DECISIONS, Decide, DecisionCache
@@ -54,6 +59,7 @@ from webhook.serve.http.review_body import (
     MAX_NAME_LENGTH,
     count_structural_characters,
     defect_answer,
+    namespace_in,
     review_body,
     review_or_error,
     text_answer,
@@ -70,13 +76,15 @@ VALUE_BYTES = 260
 _ABOVE_POD = 2  # `request.object`
 #: The size in bytes of a large request; a request with an ordinary pod has a few kilobytes.
 LARGE = 64 * 1024
-#: Seconds that a large request waits for its turn: `timeoutSeconds` of our configuration.
+#: Seconds of decisions in one iteration of the event loop; the requests after them take turns.
+MAX_BURST = 0.05
+#: Seconds that a request waits for its turn: `timeoutSeconds` of our configuration.
 MAX_TURN_WAIT = 5.0
 #: The longest rest in seconds after a large request, which is otherwise as long as the request
 #: took. Small requests are answered meanwhile.
 MAX_REST = 0.5
-#: The message for a large request whose turn does not come in time.
-CROWDED = "rdma-webhook has too many requests with large pods at once: try again"
+#: The message for a request whose turn does not come in time.
+CROWDED = "rdma-webhook has too many requests at once: try again"
 
 
 class Answer(NamedTuple):
@@ -113,9 +121,10 @@ class Mutate:
         self._decisions = DecisionCache(decide, metrics.decision_cache, log, max_decisions)
         self._notify_owner = notify_owner
         self._bodies = BodyReader()
-        self._large_requests = FairQueue()
-        #: The end of the rest after the last large request, by `perf_counter`.
-        self._rest_until = 0.0
+        self._large_requests = FairQueue(MAX_REST)
+        self._other_requests = FairQueue()
+        #: The seconds of decisions in this iteration of the event loop.
+        self._burst = 0.0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -123,10 +132,10 @@ class Mutate:
         headers: Headers = dict(scope["headers"])
         try:
             body = await review_body(PATH, scope, headers, self._bodies, receive)
-            if len(body) <= LARGE:
-                answer = await self._answer(body)
+            if len(body) <= LARGE and self._other_requests.is_free and self._burst < MAX_BURST:
+                answer = await self._answer_now(body)
             else:
-                answer = await until_disconnect(self._large_answer(body, scope), receive)
+                answer = await until_disconnect(self._answer_in_turn(body, scope), receive)
             close = self._state.draining
         except RequestError as error:
             answer = Answer(*text_answer(error.status, str(error)))
@@ -138,20 +147,50 @@ class Mutate:
         self._metrics.count_request("mutate", answer.status, seconds)
         self._record(answer, headers, seconds)
 
-    async def _large_answer(self, body: bytes, scope: Scope) -> Answer:
-        """Answer a large body in its turn, or refuse it if that does not come in time."""
-        client_address = scope["client"][0] if scope.get("client") else ""
+    async def _answer_now(self, body: bytes) -> Answer:
+        """Answer a body out of turn, and count the time."""
+        began = perf_counter()
+        answer = await self._answer(body)
+        if not self._burst:
+            asyncio.get_running_loop().call_soon(self._end_burst)
+        self._burst += perf_counter() - began
+        return answer
+
+    def _end_burst(self) -> None:
+        self._burst = 0.0
+
+    async def _answer_in_turn(self, body: bytes, scope: Scope) -> Answer:
+        """Answer a body in its turn, or refuse it if that does not come in time."""
         try:
-            async with self._large_requests.turn(client_address, MAX_TURN_WAIT):
-                await asyncio.sleep(max(0.0, self._rest_until - perf_counter()))
-                began = perf_counter()
-                answer = await self._answer(body)
-                ended = perf_counter()
-                self._rest_until = ended + min(ended - began, MAX_REST)
+            async with self._turn(body, scope):
+                answer = self._answer_or_missing(body)
+            if isinstance(answer, Answer):
                 return answer
+            await self._wait_for(answer, body)  # without a turn
+            async with self._turn(body, scope):
+                return self.answer(body)
         except TimeoutError:
             refusal = orjson.dumps(failure(503, CROWDED))
             return Answer(503, refusal, problem=CROWDED)
+
+    @asynccontextmanager
+    async def _turn(self, body: bytes, scope: Scope) -> AsyncIterator[None]:
+        """Wait for a turn, and keep it until the end of the block; raises TimeoutError."""
+        queue = self._large_requests if len(body) > LARGE else self._other_requests
+        address, namespace = address_of(scope), namespace_in(body)
+        async with AsyncExitStack() as stack:
+            with closable(scope):
+                turn = queue.turn(address, MAX_TURN_WAIT, namespace=namespace)
+                await stack.enter_async_context(turn)
+            await asyncio.sleep(0)  # others that have arrived can wait for the next turn
+            yield
+
+    def _answer_or_missing(self, body: bytes) -> Answer | list[str]:
+        """Answer any body, or return the keys of its missing facts."""
+        read = review_or_error(body, read_review)
+        if isinstance(read, AdmissionRequest):
+            return self._missing_facts(read) or self._answer_to(read)
+        return Answer(*read)
 
     async def _answer(self, body: bytes) -> Answer:
         """Answer any body, after its facts have arrived or the wait for them is over."""

@@ -23,6 +23,7 @@ from webhook.serve.http.asgi import (
     BodyReader,
     DisconnectedError,
     PiecewiseResponse,
+    address_of,
     until_disconnect,
 )
 from webhook.serve.http.query import Query, negotiate, read_query, requested_format
@@ -169,7 +170,7 @@ class PreviewApp:
         worker_request = WorkerRequest(
             operation="preview", parameters=parameters, body=body, noun="preview", advice=ADVICE
         )
-        client_address = request.client.host if request.client else ""
+        client_address = address_of(request.scope)
         computed = self._compute(worker_request, current, client_address)
         try:
             answer = await until_disconnect(computed, request.receive)

@@ -12,6 +12,7 @@ from starlette.types import Receive, Scope
 from webhook.admission.response import failure, reject
 from webhook.admission.review import MAX_UID_LENGTH, uid_of
 from webhook.errors import RequestError, ReviewError
+from webhook.model.names import MAX_LABEL_LENGTH
 from webhook.serve.http.asgi import JSON, TEXT, BodyReader, Headers
 
 #: orjson reads up to a depth of 1024 and writes up to 254; no pod is a tenth as deep.
@@ -29,6 +30,9 @@ MAX_NAME_LENGTH = 256
 #: The API server writes `request.uid` first, so it is readable even if the rest cannot be parsed.
 #: This cannot match inside a JSON string, whose quotes are escaped.
 _UID = re.compile(rb'"request"\s*:\s*\{\s*"uid"\s*:\s*"([A-Za-z0-9._-]{1,%d})"' % MAX_UID_LENGTH)
+#: The API server writes `request.namespace` before the object; as with the uid, no string matches.
+_NAMESPACE = re.compile(rb'"namespace"\s*:\s*"([a-z0-9-]{1,%d})"' % MAX_LABEL_LENGTH)
+_BEFORE_OBJECT = 4096  # bytes
 _TRACEPARENT = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _Review = TypeVar("_Review")
 
@@ -71,6 +75,12 @@ def review_or_error(body: bytes, read: Callable[[object], _Review]) -> _Review |
         return invalid_body_answer(uid_of(document) or _legible_uid(body), str(error))
     except Exception as error:  # noqa: BLE001 -- a defect must be answered, with the uid
         return defect_answer(uid_of(document), error, document, MAX_DEPTH)
+
+
+def namespace_in(body: bytes) -> str:
+    """Return the namespace of a review as the API server writes it, without parsing; or ""."""
+    namespace = _NAMESPACE.search(body, 0, _BEFORE_OBJECT)
+    return namespace[1].decode() if namespace else ""
 
 
 def count_structural_characters(body: bytes) -> int:

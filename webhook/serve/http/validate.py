@@ -40,7 +40,14 @@ from webhook.errors import RequestError, crash_summary
 from webhook.model.pod import at
 from webhook.serve.fair_queue import FairQueue, Quota
 from webhook.serve.http import asgi
-from webhook.serve.http.asgi import JSON, BodyReader, DisconnectedError, Headers, until_disconnect
+from webhook.serve.http.asgi import (
+    JSON,
+    BodyReader,
+    DisconnectedError,
+    Headers,
+    address_of,
+    until_disconnect,
+)
 from webhook.serve.http.review_body import (
     MAX_DEPTH,
     MAX_NAME_LENGTH,
@@ -118,7 +125,7 @@ class Validate:
         """Answer a request."""
         started = perf_counter()
         headers: Headers = dict(scope["headers"])
-        client_address = scope["client"][0] if scope.get("client") else ""
+        client_address = address_of(scope)
         try:
             body = await review_body(PATH, scope, headers, self._bodies, receive)
             prepared = _read_body(body, self._state.snapshot.current_configuration)

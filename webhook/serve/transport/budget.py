@@ -18,6 +18,10 @@ from typing import Literal
 EndReason = Literal["ended", "handshake", "crowded", "slow", "refused", "unread"]
 
 
+#: The extension of a request's scope with the ConnectionUsage, by the same name.
+USAGE = "rdma.lab/usage"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """Limits in bytes."""
@@ -98,7 +102,7 @@ class _AddressUsage:
 
     __slots__ = ("closable", "key", "octets")
 
-    def __init__(self, key: bytes) -> None:
+    def __init__(self, key: str) -> None:
         self.key = key
         self.octets = 0
         self.closable: dict[ConnectionUsage, None] = {}
@@ -112,7 +116,7 @@ class Budget:
         self.octets = 0
         #: The connections without a complete request, the longest first; these may be closed.
         self.closable: dict[ConnectionUsage, None] = {}
-        self._addresses: dict[bytes, _AddressUsage] = {}
+        self._addresses: dict[str, _AddressUsage] = {}
 
     def address(self, raw_address: str) -> _AddressUsage:
         """Return the connections from an address."""
@@ -144,13 +148,13 @@ class Budget:
             self._addresses.pop(address.key, None)
 
 
-def address_key(address: str) -> bytes:
+def address_key(address: str) -> str:
     """Return the key of an address: for IPv6 its /64, which may belong to a single host.
 
     IPv4 addresses come unmapped, or mapped into IPv6 if the socket accepts both.
     """
     if ":" not in address:
-        return address.encode()
+        return address
     version6 = IPv6Address(address)
     mapped = version6.ipv4_mapped
-    return str(mapped).encode() if mapped else version6.packed[:8]
+    return str(mapped) if mapped else version6.packed[:8].hex()

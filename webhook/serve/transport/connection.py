@@ -14,7 +14,7 @@ from uvicorn.protocols.http.httptools_impl import (
 from uvicorn.protocols.utils import is_ssl
 from uvicorn.server import ServerState
 
-from webhook.serve.transport.budget import ConnectionUsage, EndReason
+from webhook.serve.transport.budget import USAGE, ConnectionUsage, EndReason
 from webhook.serve.transport.records import BYTES_PER_RECORD
 
 #: Bytes that may arrive besides bodies before an answer: heads, sizes and extensions of chunks,
@@ -117,6 +117,7 @@ class Connection(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """Start the counters and the time limit of a request."""
         super().on_message_begin()
+        self.scope["extensions"] = {USAGE: {USAGE: self.usage}}
         self._arriving = self._heading = True
         if not self._owes_answer():
             self._beside = 0

@@ -7,6 +7,7 @@ from tests.unit.serve.client import call
 from webhook.errors import RequestError
 from webhook.serve.http import asgi
 from webhook.serve.http.asgi import MAX_BODY_BYTES, BodyReader, DisconnectedError
+from webhook.serve.transport.budget import USAGE, Budget, ConnectionUsage, Limits
 
 
 def _echo(bodies: BodyReader) -> ASGIApp:
@@ -54,6 +55,39 @@ def test_declared_length_is_refused_before_anything_is_read(length: bytes, statu
 def test_client_that_leaves_gets_no_answer(chunks: list[bytes | None]) -> None:
     """A request that broke off needs no answer."""
     assert call(_echo(BodyReader()), "POST", "/", *chunks).status == 0
+
+
+@pytest.mark.parametrize(
+    ("client", "address"),
+    [
+        (None, ""),
+        (("192.0.2.1", 5000), "192.0.2.1"),
+        (("::ffff:192.0.2.1", 5000), "192.0.2.1"),
+        (("2001:db8:0:1:2::3", 5000), "20010db800000001"),
+    ],
+)
+def test_one_host_is_one_address(client: tuple[str, int] | None, address: str) -> None:
+    """A host may use a whole IPv6 /64, and with each address it would have another turn."""
+    assert asgi.address_of({"type": "http", "client": client}) == address
+
+
+class Usage(ConnectionUsage):
+    """The use of a connection that only counts."""
+
+    def end(self) -> None:
+        """Do nothing."""
+
+
+def test_a_request_that_waits_makes_room() -> None:
+    """Only meanwhile; in a program without connections, there is nothing to close."""
+    budget = Budget(Limits(connection=1, in_all=10, per_address=10))
+    usage = Usage(budget, "192.0.2.1")
+    usage.mark_protected()
+    with asgi.closable({"extensions": {USAGE: {USAGE: usage}}}):
+        assert list(budget.closable) == [usage]
+    assert not budget.closable
+    with asgi.closable({}):
+        pass
 
 
 def test_limit_takes_what_the_api_server_can_send() -> None:

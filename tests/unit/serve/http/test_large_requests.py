@@ -1,14 +1,15 @@
-"""Large requests, which take long to decide: they take turns, so that others hardly notice them."""
+"""Requests that take long to decide take turns, so that others hardly notice them."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from starlette.types import Receive
+from starlette.types import Receive, Scope
 
 from tests.api_server import review_of
 from tests.builders import fabrics, gpu, pod
@@ -19,10 +20,13 @@ from webhook.decide import decide
 from webhook.decide.analysis import DecisionInput
 from webhook.model.decision import Decision
 from webhook.model.facts import Facts
+from webhook.serve import fair_queue
 from webhook.serve.http import mutate
 from webhook.serve.http.asgi import DisconnectedError
 from webhook.serve.http.mutate import CROWDED, LARGE, Mutate
 from webhook.serve.metrics import Metrics
+from webhook.serve.state import NamespacesChanged
+from webhook.serve.waiting_requests import WaitingRequests
 
 #: Seconds that each decision takes.
 SLOW = 0.0625
@@ -30,7 +34,8 @@ SLOW = 0.0625
 
 @pytest.fixture(autouse=True)
 def _virtual_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mutate, "perf_counter", virtual_time)
+    for module in (mutate, fair_queue):
+        monkeypatch.setattr(module, "perf_counter", virtual_time)
 
 
 class Server:
@@ -39,8 +44,8 @@ class Server:
     def __init__(self, seconds: float = SLOW) -> None:
         self.decided: list[str] = []
         self._seconds = seconds
-        state = configured(fabrics(), Facts())
-        self.app = Mutate(state, Metrics(), Lines().log, self._decide, max_decisions=0)
+        self.state = configured(fabrics(), Facts())
+        self.app = Mutate(self.state, Metrics(), Lines().log, self._decide, max_decisions=0)
 
     def _decide(self, manifest: Any, decision_input: DecisionInput) -> Decision:
         self.decided.append(manifest["metadata"]["name"])
@@ -48,11 +53,17 @@ class Server:
         return decide(manifest, decision_input)
 
     def ask(
-        self, name: str, client: str = "10.0.0.1", *, size: int = LARGE + 1
+        self,
+        name: str,
+        client: str = "10.0.0.1",
+        *,
+        size: int = LARGE + 1,
+        namespace: str = "default",
     ) -> asyncio.Task[Answer]:
         """Send a request of this size for a pod."""
         manifest = pod(gpu())
-        body = review_of({**manifest, "metadata": {**manifest["metadata"], "name": name}})
+        metadata = {**manifest["metadata"], "name": name, "namespace": namespace}
+        body = review_of({**manifest, "metadata": metadata})
         body += b" " * (size - len(body))
         headers = [JSON, (b"content-length", b"%d" % len(body))]
         return asyncio.create_task(
@@ -118,6 +129,107 @@ def test_addresses_take_turns() -> None:
         return server.decided
 
     assert run(crowd()).index("other") == 1
+
+
+def test_namespaces_take_turns() -> None:
+    """A user with many large pods delays one in another namespace by two requests."""
+
+    async def crowd() -> list[str]:
+        server = Server()
+        tasks = [server.ask(f"many-{number}", namespace="crowd") for number in range(9)]
+        tasks.append(server.ask("other", namespace="quiet"))
+        await asyncio.gather(*tasks)
+        return server.decided
+
+    assert run(crowd()).index("other") <= 2
+
+
+def test_small_requests_take_turns_after_a_burst() -> None:
+    """A pod with a hundred containers takes 40 ms, and has a few kilobytes."""
+
+    async def crowd() -> list[str]:
+        server = Server()
+        tasks = [server.ask(f"many-{number}", size=LARGE, namespace="crowd") for number in range(9)]
+        tasks.append(server.ask("other", size=LARGE, namespace="quiet"))
+        assert all([(await task).status == 200 for task in tasks])
+        return server.decided
+
+    assert run(crowd()).index("other") <= 3
+
+
+def test_nobody_overtakes_requests_that_wait() -> None:
+    """Otherwise those that come in the next iteration of the event loop would be decided first."""
+
+    async def crowd() -> list[str]:
+        server = Server()
+        tasks = [server.ask(f"many-{number}", size=LARGE) for number in range(4)]
+        for _ in range(3):
+            await asyncio.sleep(0)
+        tasks.append(server.ask("late", size=LARGE))
+        await asyncio.gather(*tasks)
+        return server.decided
+
+    assert run(crowd())[-1] == "late"
+
+
+def test_a_short_burst_needs_no_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Turns take time, and usually requests are few and quick."""
+    in_turn: list[Coroutine[Any, Any, Any]] = []
+
+    async def leave(work: Coroutine[Any, Any, Any], _receive: Receive) -> None:
+        in_turn.append(work)
+        work.close()
+        raise DisconnectedError
+
+    async def crowd(*sizes: int) -> int:
+        server = Server(1 / 128)
+        for size in sizes:
+            names = [f"quick-{number}" for number in range(size)]
+            await asyncio.gather(*(server.ask(name, size=LARGE) for name in names))
+        return len(in_turn)
+
+    monkeypatch.setattr(mutate, "until_disconnect", leave)
+    assert run(crowd(6, 6, 6)) == 0
+    assert run(crowd(12)) == 5
+
+
+def test_a_connection_may_be_closed_until_the_turn_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients with many requests that wait would otherwise use all memory of the listener."""
+    closable: list[str] = []
+
+    @contextmanager
+    def recorded(_scope: Scope) -> Iterator[None]:
+        closable.append("begin")
+        yield
+        closable.append("end")
+
+    async def crowd() -> None:
+        server = Server()
+        tasks = [server.ask("first"), server.ask("second")]
+        await tasks[0]
+        assert closable == ["begin", "end", "begin"]
+        await tasks[1]
+        assert closable[3:] == ["end"]
+
+    monkeypatch.setattr(mutate, "closable", recorded)
+    run(crowd())
+
+
+def test_facts_are_not_awaited_in_a_turn() -> None:
+    """Others would wait as long for each request of a namespace that does not exist."""
+
+    async def crowd(size: int) -> float:
+        server = Server()
+        server.state.waiting_requests = waiting = WaitingRequests(0.25)
+        server.state.send(NamespacesChanged(Facts(unlisted_is_unknown=True)))
+        began = virtual_time()
+        tasks = [server.ask(f"unknown-{number}", size=size) for number in range(4)]
+        assert all([(await task).status == 200 for task in tasks])
+        assert waiting.counts[False] == len(tasks)
+        return virtual_time() - began
+
+    assert run(crowd(LARGE)) < 0.75
+    assert run(crowd(LARGE + 1)) < 1.0
 
 
 def test_a_request_that_waits_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from webhook.model.fabric import Fabric, RdmaResource, build_configuration
 from webhook.model.pod import PodManifest
 from webhook.serve.http.asgi import MAX_BODY_BYTES
 from webhook.serve.http.mutate import Mutate
-from webhook.serve.http.review_body import MAX_DEPTH, MAX_OBJECTS, MAX_VALUES, SMALL
+from webhook.serve.http.review_body import MAX_DEPTH, MAX_OBJECTS, MAX_VALUES, SMALL, namespace_in
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import ConfigurationMissing, State
 
@@ -225,6 +225,22 @@ def test_uid_inside_a_string_is_not_the_requests() -> None:
     fake = json.dumps(json.dumps({"request": {"uid": "fake"}})).encode()
 
     assert Server().post(b'{"object": ' + fake).status == 400
+
+
+@pytest.mark.parametrize(
+    ("body", "namespace"),
+    [
+        (b'{"request":{"uid":"u","namespace":"lab-1","object":{"namespace":"other"}}}', "lab-1"),
+        (b'{"request":{"name":"\\"namespace\\":\\"x\\"","namespace" : "lab"}}', "lab"),
+        (b'{"request":{"namespace":"Lab"}}', ""),
+        (b'{"request":{"namespace":"' + b"n" * 64 + b'"}}', ""),
+        (b" " * 4096 + b'{"namespace":"late"}', ""),
+        (b"\xff", ""),
+    ],
+)
+def test_namespace_of_an_unread_body(body: bytes, namespace: str) -> None:
+    """The API server writes it before the object; strings are not searched."""
+    assert namespace_in(body) == namespace
 
 
 def test_names_in_other_scripts_are_logged_unchanged() -> None:

@@ -499,11 +499,11 @@ class NotingTurns(FairQueue):
 
     @asynccontextmanager
     async def turn(
-        self, address: str, seconds: float, *, urgent: bool = False
+        self, client_address: str, seconds: float, *, namespace: str = "", urgent: bool = False
     ) -> AsyncIterator[None]:
         """Record it, and wait for a turn."""
-        self.requests.append((address, seconds, urgent))
-        async with super().turn(address, seconds, urgent=urgent):
+        self.requests.append((client_address, seconds, urgent))
+        async with super().turn(client_address, seconds, namespace=namespace, urgent=urgent):
             yield
 
 

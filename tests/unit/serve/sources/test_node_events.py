@@ -94,7 +94,7 @@ class Rolling:
         learn(state, FACTS)
         state.waiting_requests = WaitingRequests(seconds=600)
         use(state, CONFIGURATION)
-        self._app = application(state)
+        self.app = application(state)
         self.products = dict.fromkeys(NAMES, "")
         self.answers: list[tuple[str, Answer]] = []
 
@@ -107,7 +107,7 @@ class Rolling:
         """Decide a pod on this node, at once."""
         body = review_on(name)
         headers = [JSON, (b"content-length", b"%d" % len(body))]
-        return without_waiting(request(self._app, "POST", "/mutate", body, headers=headers))
+        return without_waiting(request(self.app, "POST", "/mutate", body, headers=headers))
 
     def change(self) -> bool:
         """Change a node and decide a pod on it; return whether all events have been sent."""
@@ -164,7 +164,7 @@ def test_no_decision_waits_fails_or_sees_half_of_a_change() -> None:
     assert {body_for_any(answer.body, name) for name, answer in rolling.answers} <= {
         body_for_any(body, "n0") for body in answers
     }
-    last = {name: rolling.ask(name).body for name in NAMES}
+    last = {name: rolling.app.answer(review_on(name)).body for name in NAMES}
     assert set(rolling.products.values()) == set(PRODUCTS)
     for name, product in rolling.products.items():
         assert body_for_any(last[name], name) == body_for_any(expected(product), "n0"), name
