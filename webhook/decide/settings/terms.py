@@ -21,7 +21,8 @@ TERMS = (
 #: The same in a list of words, as `Container.command_text` joins them.
 _JOINED = (*TERMS, "su\n", "env\n-", "doas\n")
 
-#: Library → the variables that can keep it off RDMA, each with a value that does so.
+#: Library → the variables that can keep it off RDMA, each with a value that does so. NVSHMEM also
+#: reads those of UCX if it uses UCX (`verdict.libraries`).
 SWITCHES: dict[TrafficLibrary, dict[str, str]] = {
     "NCCL": {
         "NCCL_IB_DISABLE": "1",
@@ -47,6 +48,7 @@ SWITCHES: dict[TrafficLibrary, dict[str, str]] = {
         "OMPI_MCA_pml": "ob1",
         "OMPI_MCA_btl": "tcp,self",
         "UCX_TLS": "tcp",
+        "UCX_NET_DEVICES": "none",
         "FI_PROVIDER": "tcp",
         "I_MPI_OFI_PROVIDER": "tcp",
         "I_MPI_FABRICS": "shm:tcp",

@@ -195,6 +195,12 @@ def test_plugins_and_the_switch_of_nccls_own_transport(
             "NvshmemUcxTls",
             "uses NVSHMEM over UCX with UCX_TLS=tcp: remove the variable",
         ),
+        (
+            DEEPEP,
+            {"NVSHMEM_REMOTE_TRANSPORT": "ucx", "UCX_NET_DEVICES": "eth0"},
+            "DevicesOfNoFabric",
+            "sets UCX_NET_DEVICES=eth0, but the fabric's NCCL_IB_HCA is =mlx5_0,mlx5_1",
+        ),
     ],
     ids=case_name,
 )
@@ -221,6 +227,7 @@ def test_ucx_under_nvshmem_by_the_command() -> None:
     [
         (["x"], {"UCX_NET_DEVICES": "eth0", "MORI": "rdma0"}),
         (DEEPEP, {"UCX_TLS": "tcp", "NVSHMEM_REMOTE_TRANSPORT": "ibgda"}),
+        (DEEPEP, {"UCX_NET_DEVICES": "eth0", "NVSHMEM_REMOTE_TRANSPORT": "ibgda"}),
         (MOONCAKE, {"MOONCAKE_DEVICE": "mlx5_7,mlx5_1", "MOONCAKE_PROTOCOL": "rdma"}),
         (NIXL, {"UCX_NET_DEVICES": "all", "MC_FORCE_TCP_X": "1"}),
     ],
@@ -248,6 +255,8 @@ SOURCE = {"configMapKeyRef": {"name": "site", "key": "value"}}
         (MOONCAKE, "MOONCAKE_PROTOCOL", "Mooncake"),
         (MORI, "MORI_RDMA_DEVICES", "MoRI"),
         (DEEPEP, "NVSHMEM_REMOTE_TRANSPORT", "NVSHMEM"),
+        (["mpirun", "osu_bw"], "UCX_TLS", "MPI"),
+        (["mpirun", "osu_bw"], "UCX_NET_DEVICES", "MPI"),
     ],
     ids=case_name,
 )
@@ -266,6 +275,18 @@ def test_a_value_that_is_not_seen_is_not_certain(
             f"container trainer sets {name} by {source}: its value may keep {library} from using "
             "RDMA"
         )
+
+
+@pytest.mark.parametrize("name", ["UCX_TLS", "UCX_NET_DEVICES"])
+@pytest.mark.parametrize(
+    ("transport", "expected"), [("ucx", ("unsure", "ValueUnseen")), ("ibgda", EQUIPPED)]
+)
+def test_nvshmem_reads_ucxs_variables_only_over_ucx(
+    name: str, transport: str, expected: tuple[str, str]
+) -> None:
+    """A value that is not seen may keep it off RDMA then."""
+    variables = [*env(NVSHMEM_REMOTE_TRANSPORT=transport), {"name": name, "valueFrom": SOURCE}]
+    assert judged(pod(gpu(command=DEEPEP, env=variables))) == expected
 
 
 @pytest.mark.parametrize(

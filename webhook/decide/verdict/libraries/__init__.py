@@ -1,8 +1,8 @@
 """The libraries: whether a target's variables and commands keep its data off RDMA.
 
 A verdict speaks about the libraries that move the target's data between nodes (`usage`). Each has
-a function that finds what keeps it off RDMA, and in SWITCHES the variables whose values must be
-known for that.
+a function that finds what keeps it off RDMA, and `_switches` names the variables whose values must
+be known for that.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from webhook.decide.verdict.libraries.transfers import (
     judge_mori,
     judge_nixl,
     judge_nvshmem,
+    nvshmem_uses_ucx,
 )
 from webhook.decide.verdict.libraries.usage import with_libraries_shown_by
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
@@ -86,7 +87,7 @@ VALUE_UNSEEN = Reason(
 #: The variables with numbers: NCCL ignores any other value (nccl, misc/param.cc).
 _IGNORES_NONSENSE = frozenset({"NCCL_IB_DISABLE"})
 
-#: Library → what keeps it off RDMA; it reads the variables in SWITCHES.
+#: Library → what keeps it off RDMA; it reads the variables that `_switches` names.
 _JUDGES: dict[TrafficLibrary, Callable[[PatchedPod, PatchedTarget], Verdict | None]] = {
     "NCCL": judge_nccl,
     "NIXL": judge_nixl,
@@ -129,7 +130,7 @@ def judge_libraries(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
 
 def _sets_all_switches(patched: PatchedTarget) -> bool:
     """Return whether `env` has each variable that may keep its libraries off RDMA."""
-    names = {name for library in patched.carriers for name in SWITCHES[library]}
+    names = {name for library in patched.carriers for name in _switches(patched, library)}
     return bool(names) and names <= patched.original.env.keys()
 
 
@@ -192,12 +193,19 @@ def _verdict_if_mpi(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     return verdict and unless_nccl(verdict)
 
 
+def _switches(patched: PatchedTarget, library: TrafficLibrary) -> tuple[str, ...]:
+    """Return the variables that can keep a library off RDMA."""
+    if library == "NVSHMEM" and nvshmem_uses_ucx(patched):
+        return (*SWITCHES[library], "UCX_TLS", "UCX_NET_DEVICES")
+    return (*SWITCHES[library],)
+
+
 def _unseen(patched: PatchedTarget, library: TrafficLibrary) -> Verdict | None:
     """Return the verdict on a variable whose value is unknown, or a reference that stays, or None.
 
     What a command computes is judged elsewhere (`command_settings`).
     """
-    for name in SWITCHES[library]:
+    for name in _switches(patched, library):
         if name not in patched.effective_env or patched.is_set_by_command(name):
             continue
         message = _unclear(patched, name)

@@ -91,11 +91,18 @@ def judge_mori(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
 
 def judge_nvshmem(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     """Return the obstacle to RDMA for NVSHMEM, or None."""
+    if not nvshmem_uses_ucx(patched):
+        return judge_device_lists(pod, patched, "NVSHMEM_HCA_LIST")
     tls = transport_variables.ucx_tls_without_rdma(patched.effective_env)
-    if tls and (patched.effective_env.get(NVSHMEM_TRANSPORT) or "").lower() == "ucx":
+    if tls:
         message = (
             f"container {patched.target.name} uses NVSHMEM over UCX with UCX_TLS={tls:.60}"
             f"{patched.origin_suffix('UCX_TLS')}: {patched.removal('UCX_TLS')}"
         )
         return patched.verdict(NVSHMEM_OVER_UCX, message, "UCX_TLS")
-    return judge_device_lists(pod, patched, "NVSHMEM_HCA_LIST")
+    return judge_device_lists(pod, patched, "NVSHMEM_HCA_LIST", "UCX_NET_DEVICES")
+
+
+def nvshmem_uses_ucx(patched: PatchedTarget) -> bool:
+    """Return whether NVSHMEM reads UCX's variables."""
+    return (patched.effective_env.get(NVSHMEM_TRANSPORT) or "").lower() == "ucx"
