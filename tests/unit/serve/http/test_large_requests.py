@@ -36,6 +36,7 @@ SLOW = 0.0625
 def _virtual_time(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (mutate, fair_queue):
         monkeypatch.setattr(module, "perf_counter", virtual_time)
+    monkeypatch.setattr(mutate, "MAX_BURST", 0.05)
 
 
 class Server:
