@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from webhook.decide import decide
 from webhook.decide.analysis import DecisionInput
-from webhook.decide.reasons import NOT_OPTED_IN
+from webhook.decide.examine.targets import DEVICE_NOT_LISTED, NO_TARGET
+from webhook.decide.reasons import INVALID_POD, NOT_OPTED_IN
 from webhook.model.decision import Decision, Reason
 from webhook.model.pod import dotted
 from webhook.preview.patches import template_edit
@@ -39,6 +40,20 @@ class DecidedTemplate(NamedTuple):
     def not_opted_in(self) -> bool:
         """Whether none of its pods has opted in."""
         return self.has_reason(NOT_OPTED_IN)
+
+    @property
+    def lacks_target(self) -> bool:
+        """Whether none of its pods has a container to equip."""
+        return self.has_reason(NO_TARGET) or self.has_reason(DEVICE_NOT_LISTED)
+
+    @property
+    def is_void(self) -> bool:
+        """Whether the decision says nothing about the pods that an operator makes.
+
+        A part that resembles a pod may have fields of another shape, and the operator may add
+        devices.
+        """
+        return self.template.derived and (self.lacks_target or self.has_reason(INVALID_POD))
 
     def has_reason(self, reason: Reason) -> bool:
         """Whether all decisions have this reason."""

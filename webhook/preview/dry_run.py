@@ -9,7 +9,7 @@ answers contain only the caller's input, and the fabrics.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -19,8 +19,6 @@ from webhook.admission.review import read_review
 from webhook.config.model import KIND as FABRICS_KIND
 from webhook.decide import decide
 from webhook.decide.analysis import DecisionInput
-from webhook.decide.examine.targets import DEVICE_NOT_LISTED, NO_TARGET
-from webhook.decide.reasons import INVALID_POD
 from webhook.decide.settings.ranks import overridden_by, settings_of_launchers
 from webhook.decide.settings.setting import CommandSettings
 from webhook.errors import DocumentError, ReviewError
@@ -28,6 +26,7 @@ from webhook.model.annotations import ENABLE_ANNOTATION
 from webhook.model.decision import Decision
 from webhook.model.fabric import CompiledConfiguration
 from webhook.model.facts import Facts, NamespaceFacts
+from webhook.model.nodes import FabricIndex
 from webhook.model.pod import Path, PodManifest
 from webhook.preview.decided_template import DecidedTemplate, DocumentContext, edit_of
 from webhook.preview.input_facts import LiveFacts, is_fact, is_used, with_input_facts
@@ -87,17 +86,12 @@ def preview_documents(documents: Sequence[Document], options: PreviewOptions) ->
     facts, fact_notes = with_input_facts(file_facts, documents, options.namespace, live)
     notes = [*live.notes, *fact_notes]
     options = replace(options, facts=facts)
-    cluster_input = DecisionInput(
-        configuration=options.configuration,
-        namespace=NamespaceFacts(),
-        fabric_index=facts.fabric_index(options.configuration),
-        assume_opted_in=options.enable,
-    )
+    fabric_index = facts.fabric_index(options.configuration)
     decided_templates: list[DecidedTemplate] = []
     for number, document in enumerate(documents):
         templates = _templates_of(document, options, len(decided_templates))
         origin = DocumentContext(document, number, OptInHints(document.value))
-        decisions = _decide_document(origin, templates, cluster_input, options)
+        decisions = _decide_document(origin, templates, fabric_index, options)
         notes.extend(_document_notes(decisions, templates, facts, options))
         decided_templates.extend(decisions.templates)
     return Report(
@@ -139,43 +133,71 @@ class _DocumentDecisions(NamedTuple):
 def _decide_document(
     origin: DocumentContext,
     templates: Sequence[Template],
-    cluster_input: DecisionInput,
+    fabric_index: FabricIndex,
     options: PreviewOptions,
 ) -> _DocumentDecisions:
     """Decide on the templates of a document.
 
-    Its launchers' settings reach all of its pods, and Ray's environments those of their objects.
+    Its launchers' settings reach all of its pods in their namespace, and Ray's environments those
+    of their objects.
     """
     document = origin.document
     templates_with_pods = [(template, controller_pods(template)) for template in templates]
-    manifests = [made.pod for _, pods in templates_with_pods for made in pods]
-    of_launchers = settings_of_launchers(manifests, cluster_input.namespace.config_maps)
-    shared_input = cluster_input._replace(workload_settings=of_launchers)
+    inputs = _inputs_by_namespace(templates_with_pods, fabric_index, options)
     environments = runtime_environments(templates)
     decisions = [
         _decide_on(
-            origin, template, pods, _with_environment(shared_input, template, environments), options
+            origin,
+            template,
+            pods,
+            _with_environment(inputs[_namespace_name(template, options)], template, environments),
         )
         for template, pods in templates_with_pods
     ]
-    without_target = [decided.template for decided in decisions if _lacks_target(decided)]
+    without_target = [decided.template for decided in decisions if decided.lacks_target]
     fragments = fragments_of(document.value, without_target)
     kept = [
         decided
         for decided in decisions
-        if decided.template.path not in fragments and not _is_void(decided)
+        if decided.template.path not in fragments and not decided.is_void
     ]
     return _DocumentDecisions(document, kept, tuple(fragments.values()))
 
 
+def _inputs_by_namespace(
+    templates_with_pods: Iterable[tuple[Template, tuple[ControllerPod, ...]]],
+    fabric_index: FabricIndex,
+    options: PreviewOptions,
+) -> dict[str, DecisionInput]:
+    """Return what decisions on a document's pods depend on: the name of a namespace → the input.
+
+    The script of a launcher may be in a ConfigMap, which belongs to a namespace.
+    """
+    manifests: dict[str, list[PodManifest]] = {}
+    for template, pods in templates_with_pods:
+        of_namespace = manifests.setdefault(_namespace_name(template, options), [])
+        of_namespace.extend(controller_pod.pod for controller_pod in pods)
+    namespaces = {name: _namespace(name, options) for name in manifests}
+    return {
+        name: DecisionInput(
+            configuration=options.configuration,
+            namespace=namespace,
+            fabric_index=fabric_index,
+            assume_opted_in=options.enable,
+            workload_settings=settings_of_launchers(manifests[name], namespace.config_maps),
+        )
+        for name, namespace in namespaces.items()
+    }
+
+
 def _with_environment(
-    shared_input: DecisionInput, template: Template, environments: Mapping[Path, CommandSettings]
+    decision_input: DecisionInput, template: Template, environments: Mapping[Path, CommandSettings]
 ) -> DecisionInput:
     environment = environments.get(template.enclosing.path) if template.enclosing else None
     if environment is None:
-        return shared_input
-    settings = overridden_by(shared_input.workload_settings, environment)
-    return shared_input._replace(workload_settings=settings)
+        return decision_input
+    settings = overridden_by(decision_input.workload_settings, environment)
+    return decision_input._replace(workload_settings=settings)
 
 
 def _document_notes(
@@ -194,18 +216,6 @@ def _document_notes(
         is_explained = decided_paths or is_used(document.value, facts, options.namespace)
         fallback = [] if is_explained else [no_template_note(document.value)]
         yield from notes_of(document.value, decided_paths) or fallback
-
-
-def _is_void(decided: DecidedTemplate) -> bool:
-    """Whether the decision says nothing about the pods that an operator makes.
-
-    A part that resembles a pod may have fields of another shape, and the operator may add devices.
-    """
-    return decided.template.derived and (_lacks_target(decided) or decided.has_reason(INVALID_POD))
-
-
-def _lacks_target(decided: DecidedTemplate) -> bool:
-    return decided.has_reason(NO_TARGET) or decided.has_reason(DEVICE_NOT_LISTED)
 
 
 def _example_fabrics(options: PreviewOptions) -> str:
@@ -228,11 +238,8 @@ def _decide_on(
     origin: DocumentContext,
     template: Template,
     pods: tuple[ControllerPod, ...],
-    shared_input: DecisionInput,
-    options: PreviewOptions,
+    decision_input: DecisionInput,
 ) -> DecidedTemplate:
-    namespace = _namespace(template.namespace or options.namespace, options)
-    decision_input = shared_input._replace(namespace=namespace)
     decisions = tuple(decide(controller_pod.pod, decision_input) for controller_pod in pods)
     return DecidedTemplate(
         origin, template, decision_input, controller_of(template), pods, decisions
@@ -294,6 +301,10 @@ def _unknown_controller_note(decided: DecidedTemplate) -> str:
     if decided.controller is not None or decided.not_opted_in:
         return ""
     return unknown_controller_note(decided.template)
+
+
+def _namespace_name(template: Template, options: PreviewOptions) -> str:
+    return template.namespace or options.namespace
 
 
 def _namespace(name: str, options: PreviewOptions) -> NamespaceFacts:

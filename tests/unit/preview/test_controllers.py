@@ -377,6 +377,36 @@ def test_a_launchers_command_decides_about_the_workers() -> None:
     assert _verdicts("mpirun train") == [("none", "Launcher"), ("yes", "Equipped")]
 
 
+def _rdma_with_script(name: str, namespace: str) -> list[str]:
+    """Preview a List of an MPIJob whose launcher runs a script of the ConfigMap.
+
+    Return the verdict of each pod. The ConfigMap is in the namespace `lab`, another MPIJob in `x`.
+    """
+    job = json.loads(json.dumps(MPI_JOB))
+    job["metadata"]["namespace"] = namespace
+    pod_spec = job["spec"]["mpiReplicaSpecs"]["Launcher"]["template"]["spec"]
+    pod_spec["volumes"] = [{"name": "scripts", "configMap": {"name": "site"}}]
+    mounts = [{"name": "scripts", "mountPath": "/scripts"}]
+    command = ["bash", f"/scripts/{name}"]
+    pod_spec["containers"][0].update(command=command, args=[], volumeMounts=mounts)
+    config_map = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "site", "namespace": "lab"},
+        "data": {"run.sh": "mpirun -x NCCL_IB_DISABLE=1 train"},
+    }
+    items = [job, {**MPI_JOB, "metadata": {"name": "other", "namespace": "x"}}, config_map]
+    previews = previewed({"apiVersion": "v1", "kind": "List", "items": items})[1].previews
+    return [preview.verdict.rdma if preview.verdict else "" for preview in previews]
+
+
+def test_a_launchers_script_in_a_config_map_decides_about_the_workers() -> None:
+    """It reaches the pods of the launcher's namespace; a ConfigMap of another is not the same."""
+    assert _rdma_with_script("run.sh", "lab") == ["no", "no", "none", "yes"]
+    assert _rdma_with_script("run.sh", "y") == ["none", "yes", "none", "yes"]
+    assert _rdma_with_script("absent.sh", "lab") == ["none", "yes", "none", "yes"]
+
+
 def _ray_job(environment: str) -> dict[str, Any]:
     return workload(
         "ray.io/v1 RayJob", {"runtimeEnvYAML": environment, "rayClusterSpec": RAY["spec"]}

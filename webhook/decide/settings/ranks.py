@@ -40,7 +40,7 @@ def settings_of_launchers(
 ) -> CommandSettings:
     """Return what the launchers among the pods of a workload set for the ranks in its other pods.
 
-    `config_maps` are the known ConfigMaps, which may have scripts of the launchers.
+    `config_maps` are the known ones of the pods' namespace, which may have the launchers' scripts.
     Nothing for a workload of one pod, or from a pod that cannot be read: its decision names the
     problem.
     """
