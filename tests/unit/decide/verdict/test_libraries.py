@@ -19,6 +19,7 @@ from tests.builders import (
 )
 from tests.case_names import case_name
 from tests.unit.decide.verdict.judging import judged, verdict_on
+from webhook.decide.verdict.libraries.usage import without_ours
 from webhook.model.fabric import FabricEnv, RdmaResource
 from webhook.model.facts import NamespaceFacts
 from webhook.model.pod import PodManifest
@@ -465,3 +466,12 @@ def test_a_script_that_is_not_known_is_assumed_to_be_harmless() -> None:
     facts = decision_input(V100)._replace(namespace=NamespaceFacts(config_maps=known_text))
     read = verdict_on(pod(container, volumes=[CONF_VOLUME]), facts)
     assert (read.unread_script, read.libraries) == (None, ("NIXL",))
+
+
+def test_variables_of_ours_show_no_library() -> None:
+    """Those that the mutations set on any fabric, and the site's on this one."""
+    site = fabric("site", env=FabricEnv(site_variables=(("NCCL_DEBUG", "INFO"),)))
+    ours = {"NCCL_IB_HCA": "a", "OMPI_MCA_coll_hcoll_enable": "0", "NCCL_HOSTID": None}
+    users: dict[str, str | None] = {"NCCL_NET": "IB"}
+    assert without_ours({**ours, "NCCL_DEBUG": "INFO", **users}, site) == users
+    assert without_ours({"NCCL_DEBUG": "INFO"}, None) == {"NCCL_DEBUG": "INFO"}

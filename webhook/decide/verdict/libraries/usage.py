@@ -13,6 +13,7 @@ from collections.abc import Mapping
 
 from webhook.decide.launchers.openmpi import HCOLL_VARIABLE
 from webhook.decide.launchers.roles import may_lack_env, mentions_mpi
+from webhook.decide.mutations.nvlink.requirements import HOST_ID
 from webhook.decide.verdict.libraries.transfers import NVSHMEM_TRANSPORT
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
 from webhook.model.fabric import Fabric
@@ -26,8 +27,8 @@ from webhook.model.traffic_libraries import (
     torch_backend,
 )
 
-#: The variables that an earlier call may have set.
-_OWN = WEBHOOK_VARIABLES | {HCOLL_VARIABLE}
+#: The variables that the mutations `env`, `hcoll` and `nvlink` set, without a site's.
+_OWN = WEBHOOK_VARIABLES | {HCOLL_VARIABLE, HOST_ID}
 
 
 def with_libraries_shown_by(
@@ -45,7 +46,7 @@ def with_libraries_shown_by(
 
 
 def without_ours(env: Mapping[str, str | None], fabric: Fabric | None) -> Mapping[str, str | None]:
-    """Return the variables that no earlier call may have set for this fabric."""
+    """Return the variables that are certainly the user's in a pod on this fabric."""
     site_variables = fabric.env.site_variables if fabric else ()
     ignored = _OWN.union([name for name, _ in site_variables])
     if ignored.isdisjoint(env):
