@@ -58,6 +58,7 @@ def test_the_table_has_the_usual_changes() -> None:
         "a cause that `why` names",
         "a metric",
         "an alert",
+        "a condition of the status",
         "a flag",
         "a rule of check-config",
         "a doc page",
