@@ -21,13 +21,14 @@ from certs.pem import KeyPair, load_certificates, load_key
 
 #: `notBefore` lies this far in the past, for an API server whose clock is behind ours.
 BACKDATED = timedelta(hours=1)
-CA_LIFETIME = timedelta(days=365)
-LEAF_LIFETIME = timedelta(days=30)
+#: The lifetimes for the development server. Those of an installation are in `certs.durations`.
+DEVELOPMENT_CA_LIFETIME = timedelta(days=365)
+DEVELOPMENT_LEAF_LIFETIME = timedelta(days=30)
 
 
 def issue_ca(
     name: str = "rdma-webhook CA",
-    lifetime: timedelta = CA_LIFETIME,
+    lifetime: timedelta = DEVELOPMENT_CA_LIFETIME,
     now: datetime | None = None,
 ) -> KeyPair:
     """Issue a self-signed CA that can sign leaves but no intermediate CAs.
@@ -50,7 +51,7 @@ def issue_leaf(
     ca: KeyPair,
     dns_names: Iterable[str],
     ips: Iterable[str] = (),
-    lifetime: timedelta = LEAF_LIFETIME,
+    lifetime: timedelta = DEVELOPMENT_LEAF_LIFETIME,
     now: datetime | None = None,
 ) -> KeyPair:
     """Issue a server certificate for these names and addresses; it never outlives its CA.

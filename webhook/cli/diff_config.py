@@ -28,10 +28,10 @@ from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.input_facts import LiveFacts
 from webhook.preview.live import (
     LiveTemplates,
+    config_maps_of,
     live_templates,
     namespaces_of,
     read_live,
-    variable_sources_of,
 )
 from webhook.text.yaml.documents import Document
 
@@ -168,7 +168,7 @@ def _read_cluster(
             for configuration in file_configurations
             if configuration is not None
         ),
-        config_maps=variable_sources_of(documents, default_namespace),
+        config_maps=config_maps_of(documents, default_namespace),
     )
     arguments.namespace = default_namespace
     configuration = reading.configuration.compiled if reading.configuration else None

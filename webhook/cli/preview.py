@@ -28,7 +28,7 @@ from webhook.model.fabric import CompiledConfiguration
 from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.formats import FOR_CLUSTER, FORMATS, writer
 from webhook.preview.input_facts import LiveFacts
-from webhook.preview.live import LiveReading, namespaces_of, read_live, variable_sources_of
+from webhook.preview.live import LiveReading, config_maps_of, namespaces_of, read_live
 from webhook.preview.writers import Output, OutputOptions
 from webhook.text.yaml.documents import Document
 
@@ -157,7 +157,7 @@ def _read_cluster(
         read_fabrics=not arguments.config,
         unread_clause=f"using the fabrics of {path}" if path else "using example fabrics",
         claims=bool(file_configuration and file_configuration.uses_claims),
-        config_maps=variable_sources_of(documents, arguments.namespace, enable=arguments.enable),
+        config_maps=config_maps_of(documents, arguments.namespace, enable=arguments.enable),
     )
     if reading.configuration is None:
         _refuse_example(arguments, reading.live_facts.notes)

@@ -17,7 +17,6 @@ from functools import lru_cache
 
 import orjson
 
-from webhook.decide.fabric_variables import variables_of_earlier_calls_for_any_fabric
 from webhook.model.fabric import CompiledConfiguration
 from webhook.model.json import Json, JsonObject
 from webhook.model.names import MAX_LABEL_LENGTH
@@ -91,8 +90,10 @@ def common_part(pod: PodManifest, configuration: CompiledConfiguration) -> PodMa
 
 @lru_cache(maxsize=2)
 def _replaceable_variables(configuration: CompiledConfiguration) -> frozenset[str]:
-    """Return the variables whose indexes may be replaced: no earlier call can have set them."""
-    return frozenset(_INDEXED_VARIABLES) - variables_of_earlier_calls_for_any_fabric(configuration)
+    """Return the variables whose indexes may be replaced: no fabric sets them, so no call did."""
+    return frozenset(_INDEXED_VARIABLES).difference(
+        name for fabric in configuration.fabrics.values() for name, _ in fabric.env.site_variables
+    )
 
 
 def _metadata(metadata: JsonObject, read_keys: set[str]) -> JsonObject:

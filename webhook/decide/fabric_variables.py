@@ -115,17 +115,18 @@ def _may_include(user_env: Mapping[str, str | None]) -> bool:
     return not any(name in user_env for name in EXCLUDE_VARIABLES)
 
 
-def variables_of_earlier_calls_for_any_fabric(
-    configuration: CompiledConfiguration,
-) -> frozenset[str]:
-    """Return the variables that an earlier call may have added, for whichever fabric."""
-    return frozenset[str]().union(*map(variables_of_earlier_calls, configuration.fabrics.values()))
+def own_variables_like_evidence_of_all(configuration: CompiledConfiguration) -> frozenset[str]:
+    """Return the `own_variables_like_evidence` of all fabrics."""
+    fabrics = configuration.fabrics.values()
+    return frozenset[str]().union(*map(own_variables_like_evidence, fabrics))
 
 
-def variables_of_earlier_calls(fabric: Fabric) -> frozenset[str]:
-    """Return the variables that an earlier call may have added: the site's `env`, and Open MPI's.
+def own_variables_like_evidence(fabric: Fabric) -> frozenset[str]:
+    """Return the variables that look like evidence of a launcher or of Open MPI, but may be ours.
 
-    So they are no evidence of a launcher or of Open MPI.
+    They are the site's `env`, and Open MPI's lists of interfaces: an earlier call may have added
+    them. So it may have added the fabric's other variables, but those resemble no such evidence;
+    `launchers` itself ignores hcoll's.
     """
     names = frozenset(name for name, _ in fabric.env.site_variables)
     return names.union(OPEN_MPI_INTERFACE_VARIABLES) if "openmpi" in fabric.libraries else names

@@ -203,15 +203,15 @@ class OwnerChain:
 # Read the facts of a decision, as far as a person may.
 #
 # These are a namespace, its LimitRanges and quotas, its ResourceClaimTemplates and ResourceClaims,
-# the ConfigMaps with variables of containers, and the nodes. For each failed read, a note has the
-# assumption made instead; once a request goes unanswered, no more are sent.
+# the ConfigMaps with variables or scripts of containers, and the nodes. For each failed read, a
+# note has the assumption made instead; once a request goes unanswered, no more are sent.
 
 #: The assumption about a namespace that was not read.
 UNRESTRICTED = "assumed to set no Pod Security level and no fabric; the labels remain unknown"
 _NO_MEMORY_LIMIT = "assumed to require no memory limit"
 _TEMPLATES_UNREAD = "whether the fabrics' templates exist remains unknown"
 _CLAIMS_UNREAD = "their requests are guessed from the names in the pod"
-_CONFIG_MAP_UNREAD = "its variables remain unknown"
+_CONFIG_MAP_UNREAD = "its variables remain unknown, and its scripts are assumed to be harmless"
 _NODES_UNREAD = "the nodes' resources and fabrics remain unknown"
 _REMAINING = "everything else is treated as if there were no cluster"
 _MEMORY_LIMIT_KINDS = (("limitranges", "LimitRange"), ("resourcequotas", "ResourceQuota"))
@@ -265,7 +265,7 @@ class FactsReader:
         self._claims(CLAIMS, CLAIM_KIND, name, _CLAIMS_UNREAD)
 
     def read_config_map(self, namespace: str, name: str) -> None:
-        """Read a ConfigMap from which containers get variables."""
+        """Read a ConfigMap from which containers get variables, scripts or files of libraries."""
         if self.is_unreachable():
             return
         collection = f"/api/v1/namespaces/{path_segment(namespace)}/configmaps"

@@ -1,7 +1,7 @@
 """Fabrics as a decision uses them: the configuration file, compiled to indexed records.
 
-`webhook.config` validates the file and builds these records once per load; nothing here
-is computed again for each pod.
+`webhook.config` validates the file and builds these records once per load, with the indexes that
+decisions read. Only what depends on a container's own variables is computed for each pod.
 """
 
 from __future__ import annotations

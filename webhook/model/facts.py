@@ -1,7 +1,7 @@
 """Facts about the cluster: a pod's namespace and the nodes.
 
 They are built from real Kubernetes objects (`Facts.from_objects`), which come from a watch or
-from a file that `kubectl get ns,limitrange,quota,node -o yaml` printed.
+from a file that `kubectl get ns,limitrange,quota,node -A -o yaml` printed.
 """
 
 from __future__ import annotations

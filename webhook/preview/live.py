@@ -59,7 +59,7 @@ def namespaces_of(
     return list(dict.fromkeys(template.namespace or default_namespace for template in templates))
 
 
-def variable_sources_of(
+def config_maps_of(
     documents: Iterable[Document], default_namespace: str, *, enable: bool = False
 ) -> set[ConfigMapKey]:
     """Return the ConfigMaps on which decisions on the pods that opted in depend.

@@ -47,7 +47,7 @@ class FabricNodeCounts(NamedTuple):
 
 
 class Metrics:
-    """All metrics of the server."""
+    """The metrics of the server; `status` and `waiting_requests` add theirs to the registry."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()

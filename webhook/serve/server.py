@@ -48,7 +48,7 @@ from webhook.serve.sources.certificates import certificate_of
 from webhook.serve.sources.cluster import fact_sources
 from webhook.serve.sources.configuration import configuration_source
 from webhook.serve.sources.configuration_in_use import ConfigurationInUse
-from webhook.serve.sources.fabric_nodes import FabricNodes
+from webhook.serve.sources.fabric_node_counter import FabricNodeCounter
 from webhook.serve.sources.permission_check import permission_check_of, require_guarded_account
 from webhook.serve.sources.source import Source
 from webhook.serve.state import State
@@ -113,7 +113,7 @@ class WebhookServer:
             self._configuration,
             certificate,
             *fact_sources(options, self.state, self.metrics, os.environ),
-            FabricNodes(self.state),
+            FabricNodeCounter(self.state),
             *permission_check_of(options, self.state, os.environ),
             *status_writer(
                 options,

@@ -10,8 +10,8 @@ from tests.case_names import case_name
 from webhook.decide.fabric_variables import (
     desired_env,
     fabric_by_setting,
-    variables_of_earlier_calls,
-    variables_of_earlier_calls_for_any_fabric,
+    own_variables_like_evidence,
+    own_variables_like_evidence_of_all,
 )
 from webhook.model.fabric import Fabric, FabricEnv, build_configuration
 
@@ -245,10 +245,10 @@ def test_the_sites_own_value_is_not_repeated() -> None:
 def test_what_a_fabric_writes_is_not_evidence() -> None:
     """The site's names, and Open MPI's if the fabric writes them, may be ours in a pod."""
     plain = fabric(env=FabricEnv(site_variables=(("A", "b"),)))
-    assert variables_of_earlier_calls(plain) == {"A"}
-    assert variables_of_earlier_calls(full()) == set(OPEN_MPI)
+    assert own_variables_like_evidence(plain) == {"A"}
+    assert own_variables_like_evidence(full()) == set(OPEN_MPI)
     configuration = build_configuration((plain, full(name="full")))
-    assert variables_of_earlier_calls_for_any_fabric(configuration) == {"A", *OPEN_MPI}
+    assert own_variables_like_evidence_of_all(configuration) == {"A", *OPEN_MPI}
 
 
 def test_each_value_has_the_first_fabric_that_writes_it() -> None:

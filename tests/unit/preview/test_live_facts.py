@@ -19,9 +19,9 @@ from webhook.preview.dry_run import PreviewOptions, preview_documents
 from webhook.preview.live import (
     MAX_NAMESPACES,
     LiveReading,
+    config_maps_of,
     namespaces_of,
     read_live,
-    variable_sources_of,
 )
 from webhook.text.yaml.documents import read_documents
 
@@ -315,10 +315,10 @@ spec: {containers: [{name: main, envFrom: [{configMapRef: {name: site}}]}]}
 def test_the_config_maps_that_matter() -> None:
     """Those of pods that opted in; a pod without a namespace is in the default one."""
     documents = read_documents((SOURCE % OFF).encode())
-    assert variable_sources_of(documents, "mine") == set()
-    assert variable_sources_of(documents, "mine", enable=True) == {("lab", "site")}
+    assert config_maps_of(documents, "mine") == set()
+    assert config_maps_of(documents, "mine", enable=True) == {("lab", "site")}
     here = (SOURCE % ON).replace(", namespace: lab", "").encode()
-    assert variable_sources_of(read_documents(here), "mine") == {("mine", "site")}
+    assert config_maps_of(read_documents(here), "mine") == {("mine", "site")}
 
 
 def test_config_maps_are_read() -> None:
@@ -328,11 +328,11 @@ def test_config_maps_are_read() -> None:
     api = PreparedReads(everything() | {SITE: config_map})
     facts = read_live(api, ["lab"], config_maps=names).live_facts
     assert facts.objects[-1] == {**config_map, "kind": "ConfigMap"}
-    assert facts.notes == ("ConfigMap lab/other: does not exist; its variables remain unknown",)
+    assumed = "its variables remain unknown, and its scripts are assumed to be harmless"
+    assert facts.notes == (f"ConfigMap lab/other: does not exist; {assumed}",)
     refused = read_live(PreparedReads(everything() | {SITE: 403}), ["lab"], config_maps=names)
     assert refused.live_facts.notes[-1] == (
-        "ConfigMap lab/site: not read, as you lack the right to get configmaps; its variables "
-        "remain unknown"
+        f"ConfigMap lab/site: not read, as you lack the right to get configmaps; {assumed}"
     )
     silent = PreparedReads({LAB: ClusterError("no answer")})
     read_live(silent, ["lab"], config_maps=names)

@@ -87,7 +87,7 @@ class Applicability(NamedTuple):
     reason: Reason | None = None
     message: str = ""
     lacks_host_network: bool = False
-    #: Whether the pod only has launchers, and no fabric is known for them.
+    #: Whether the pod only has launchers, and either no fabric is known or they use a foreign NIC.
     not_needed: bool = False
 
     @property

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from webhook.decide.analysis import Launcher, Target
-from webhook.decide.fabric_variables import variables_of_earlier_calls_for_any_fabric
+from webhook.decide.fabric_variables import own_variables_like_evidence_of_all
 from webhook.decide.launchers.commands import Commands
 from webhook.decide.launchers.roles import launchers_of
 from webhook.model.annotations import (
@@ -152,11 +152,12 @@ def _launchers(
     pod: Pod, containers: list[Container], commands: Commands, configuration: CompiledConfiguration
 ) -> tuple[Launcher, ...]:
     """List the containers that start ranks, each with the evidence."""
-    starting = launchers_of(pod, commands, variables_of_earlier_calls_for_any_fabric(configuration))
+    ignored = own_variables_like_evidence_of_all(configuration)
+    evidence_by_index = launchers_of(pod, commands, ignored)
     return tuple(
-        Launcher(container.name, container.path, *starting[container.path[-1]])
+        Launcher(container.name, container.path, *evidence_by_index[container.path[-1]])
         for container in containers
-        if container.path[-1] in starting
+        if container.path[-1] in evidence_by_index
     )
 
 

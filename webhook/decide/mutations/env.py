@@ -17,8 +17,8 @@ from webhook.decide.fabric_variables import (
     CHECK_ENV_FROM,
     desired_env,
     fabric_by_setting,
+    own_variables_like_evidence,
     plan_for,
-    variables_of_earlier_calls,
 )
 from webhook.decide.launchers.launches import forwards_by_ssh
 from webhook.decide.settings.effective import effective_env
@@ -254,8 +254,7 @@ def _files_allowed(analysis: PodAnalysis) -> bool:
 
 def _warn_not_forwarded(draft: Draft, analysis: PodAnalysis, launcher: Launcher) -> None:
     assert analysis.fabric is not None
-    # Variables that an earlier call may have added are not evidence.
-    path, ignored = launcher.path, variables_of_earlier_calls(analysis.fabric)
+    path, ignored = launcher.path, own_variables_like_evidence(analysis.fabric)
     names = [name for name in analysis.containers[path].env if name not in ignored]
     forwarded = "UCX_NET_DEVICES" in analysis.commands.text(path)
     if not forwarded and forwards_by_ssh(analysis.commands, path, names):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from webhook.decide.analysis import Launcher, Mutation, PodAnalysis, RdmaAccess, Target
 from webhook.decide.draft import Draft
-from webhook.decide.fabric_variables import CHECK_ENV_FROM, variables_of_earlier_calls
+from webhook.decide.fabric_variables import CHECK_ENV_FROM, own_variables_like_evidence
 from webhook.decide.launchers.commands import LauncherCommand
 from webhook.decide.launchers.launches import launches_accepting_flag
 from webhook.decide.launchers.openmpi import HCOLL_VARIABLE
@@ -155,8 +155,8 @@ def _env_configures_hcoll(draft: Draft, container: Target | Launcher) -> bool:
 
 def _flag(draft: Draft, analysis: PodAnalysis, path: Path) -> str:
     """Insert the flag after launchers of Open MPI; return the places, or the reason against it."""
-    # Variables that an earlier call may have added are not evidence.
-    ignored = variables_of_earlier_calls(analysis.fabric) if analysis.fabric else frozenset[str]()
+    fabric = analysis.fabric
+    ignored = own_variables_like_evidence(fabric) if fabric else frozenset[str]()
     names = [name for name in analysis.containers[path].env if name not in ignored]
     launches, refusal = launches_accepting_flag(analysis.commands, path, names)
     if launches:

@@ -22,8 +22,8 @@ USER_POSSIBLE = Reason(
 )
 COMMAND_MEMLOCK_REASONS = (LOWERED, USER_POSSIBLE)
 
-#: A limit that is enough for RDMA, in KiB: libraries register buffers of some hundred MiB.
-ENOUGH_MEMLOCK = 1024 * 1024
+#: A limit that is enough for RDMA: libraries register buffers of some hundred MiB.
+ENOUGH_MEMLOCK_KIB = 1024 * 1024
 _LONGEST = 19  # digits; a longer number is more than any limit
 
 
@@ -43,4 +43,4 @@ def judge_command_memlock(pod: PatchedPod, patched: PatchedTarget) -> Verdict | 
 
 
 def _is_low(limit: str) -> bool:
-    return limit.isdecimal() and len(limit) <= _LONGEST and int(limit) < ENOUGH_MEMLOCK
+    return limit.isdecimal() and len(limit) <= _LONGEST and int(limit) < ENOUGH_MEMLOCK_KIB

@@ -165,8 +165,8 @@ def verdict_of(
 ) -> Verdict | None:
     """Return the verdict of what a pod carries, or another manifest in its place; never raise.
 
-    `config_maps`: the values from which its containers get variables. The labels of the namespace
-    are used, since a Pod Security level may explain what the pod lacks.
+    `config_maps`: those from which its containers get variables or scripts. The labels of the
+    namespace are used, since a Pod Security level may explain what the pod lacks.
     """
     labels = None if evidence.namespace is None else evidence.namespace.metadata.labels
     facts = NamespaceFacts(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from webhook.decide.mutations.ipc_lock import ADD_CAPABILITY, CAPABILITY, RUN_AS_ROOT
-from webhook.decide.verdict.command_memlock import ENOUGH_MEMLOCK
+from webhook.decide.verdict.command_memlock import ENOUGH_MEMLOCK_KIB
 from webhook.diagnose.why.evidence import MemoryRights, PodEvidence
 from webhook.diagnose.why.request import extended_requests
 from webhook.diagnose.why.stand_in import is_gpu_name
@@ -34,9 +34,9 @@ def memory_rights_findings(evidence: PodEvidence, targets: Collection[str]) -> I
     resource.
     """
     names = targets or _requesting(evidence)
-    for inspection in evidence.processes or ():
-        if inspection.rights is not None and inspection.container in names:
-            yield _finding(evidence, inspection.container, inspection.rights)
+    for processes in evidence.processes or ():
+        if processes.rights is not None and processes.container in names:
+            yield _finding(evidence, processes.container, processes.rights)
 
 
 def _requesting(evidence: PodEvidence) -> set[str]:
@@ -72,7 +72,7 @@ def _finding(evidence: PodEvidence, container: str, rights: MemoryRights) -> Fin
     start = f"In container {container}, a new process runs as {_user(rights)}"
     if rights.has_ipc_lock and is_outside:
         return MAY_LOCK_MEMORY.finding("ok", f"{start}, and {CAPABILITY} is in effect.")
-    if rights.limit_kib is None or rights.limit_kib >= ENOUGH_MEMLOCK:
+    if rights.limit_kib is None or rights.limit_kib >= ENOUGH_MEMLOCK_KIB:
         return MAY_LOCK_MEMORY.finding("ok", f"{start}, and the limit of locked memory is high.")
     namespace = "" if is_outside else " of a user namespace (hostUsers: false)"
     limit = f"may lock only {rights.limit_kib} KiB of memory (ulimit -l)"

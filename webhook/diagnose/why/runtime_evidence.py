@@ -89,17 +89,17 @@ _MAX_PROCESSES = 5
 
 def process_findings(evidence: PodEvidence) -> Iterator[Finding]:
     """Yield the processes that hold registered memory."""
-    for inspection in evidence.processes or ():
-        yield from _findings_on_processes(inspection)
+    for processes in evidence.processes or ():
+        yield from _findings_on_processes(processes)
 
 
-def _findings_on_processes(inspection: ContainerProcesses) -> Iterator[Finding]:
-    name = inspection.container
-    if inspection.problem:
-        text = f"The processes of container {name} could not be inspected: {inspection.problem}."
+def _findings_on_processes(processes: ContainerProcesses) -> Iterator[Finding]:
+    name = processes.container
+    if processes.problem:
+        text = f"The processes of container {name} could not be inspected: {processes.problem}."
         yield NOT_INSPECTED.finding("unsure", text)
         return
-    holding = [process for process in inspection.rdma_processes if process.registered_kib]
+    holding = [process for process in processes.rdma_processes if process.registered_kib]
     for process in holding[:_MAX_PROCESSES]:
         text = (
             f"In container {name}, process {process.pid} ({process.name}) has registered "
@@ -108,8 +108,8 @@ def _findings_on_processes(inspection: ContainerProcesses) -> Iterator[Finding]:
         yield MEMORY_REGISTERED.finding("ok", text)
     if holding:
         return
-    if inspection.rdma_processes:
-        openers = [f"{process.pid} ({process.name})" for process in inspection.rdma_processes]
+    if processes.rdma_processes:
+        openers = [f"{process.pid} ({process.name})" for process in processes.rdma_processes]
         text = (
             f"In container {name}, no process with an RDMA device open has registered memory: "
             f"{shortened_list(openers, _MAX_PROCESSES)}."
@@ -188,8 +188,8 @@ def transport_evidence(evidence: PodEvidence) -> tuple[Rdma, Code] | None:
     Registered memory proves RDMA. A log covers the whole run; logs from before a restart are left
     out.
     """
-    for inspection in evidence.processes or ():
-        if any(process.registered_kib for process in inspection.rdma_processes):
+    for processes in evidence.processes or ():
+        if any(process.registered_kib for process in processes.rdma_processes):
             return "yes", MEMORY_REGISTERED
     rdma_uses = [log.report.rdma_use for log in evidence.logs or () if not log.previous]
     if "no" in rdma_uses:

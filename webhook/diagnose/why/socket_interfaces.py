@@ -29,7 +29,9 @@ def interface_findings(evidence: PodEvidence, targets: Collection[str]) -> Itera
 
     `targets` are the names of the containers that the verdict is about; if it is empty, all count.
     """
-    inspected = {item.container: item.interfaces for item in evidence.processes or ()}
+    inspected = {
+        processes.container: processes.interfaces for processes in evidence.processes or ()
+    }
     containers = Pod(evidence.pod.manifest).containers if any(inspected.values()) else ()
     for container in containers:
         interfaces = inspected.get(container.name)

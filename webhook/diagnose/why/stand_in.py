@@ -2,8 +2,8 @@
 
 Often the configuration of the admission is unknown: the person may not read it, or it has changed
 since. The stand-in has one fabric, with the name in the status and with the RDMA resources and GPUs
-that the pod requests. All that depends on the site counts as right, so whatever `inspect` reports
-is in the pod itself.
+that the pod requests. All that depends on the site counts as right, so whatever
+`webhook.decide.inspect` reports is in the pod itself.
 """
 
 from __future__ import annotations

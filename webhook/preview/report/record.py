@@ -35,7 +35,7 @@ _MAX_NOTES = 8
 class Preview:
     """The decision about one pod or pod template, and its place in the input."""
 
-    source: str  #: the input's name: a file, or `-`
+    source: str  #: the name of the input, as in `Document`
     line: int  #: the document's first line in the input, counted from 1
     document: int  #: the document's number, counted from 0 over all inputs
     template_path: Path  #: the pod's path in the document; () for a document that is a pod

@@ -2,5 +2,6 @@
 
 A source reads in threads; the event loop polls it and sends its changes to the state. Each module
 chooses between a file and the cluster, or follows one of them; `source` has their common parts.
-Watches themselves are in `webhook.kube`. Start with `source`, then `configuration`.
+`fabric_node_counter` only counts, for the metrics. Watches themselves are in `webhook.kube`. Start
+with `source`, then `configuration`.
 """

@@ -166,7 +166,7 @@ class ObjectConfiguration:
     def _remember_content(self, projection: _Projection) -> bool:
         """Remember the object's content; return whether it is new. Labels do not count.
 
-        Nor does its status: if nothing else changed, only the status in `observed` is replaced.
+        Nor does its status: if nothing else changed, only that of `observed_object` is replaced.
         """
         before, self._last = self._last, _content(projection)
         if before != self._last or self.observed_object is None:

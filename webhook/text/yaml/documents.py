@@ -42,7 +42,7 @@ _MAX_PROBLEMS = 20  # of one document
 class Document:
     """A non-empty document of an input."""
 
-    name: str  #: the name of the input: a file's name or "<stdin>"
+    name: str  #: the name of the input: a file's, "<stdin>", "body" or "the cluster"
     index: int  #: its position in the input from 0, empty documents included
     value: JsonObject  #: JSON; an anchor and its aliases share one value
     line: int  #: the line of its first value, from 1, in the input

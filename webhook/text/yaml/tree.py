@@ -316,7 +316,7 @@ _BLOCK_LENGTH = 4096  # characters
 class LineIndex:
     r"""The lines of a text; as in editors, only "\n" ends one.
 
-    The text is searched when a line is first requested, which never happens without a mistake.
+    The text is searched when a line is first requested.
     `above`: the number of lines before the text in its file.
     """
 

@@ -9,7 +9,7 @@ from webhook.model.facts import Facts
 from webhook.model.node_availability import AVAILABLE, CORDON, Availability
 from webhook.model.nodes import Node
 from webhook.serve.metrics import FabricNodeCounts, Metrics
-from webhook.serve.sources.fabric_nodes import FabricNodes, node_counts
+from webhook.serve.sources.fabric_node_counter import FabricNodeCounter, node_counts
 from webhook.serve.state import ConfigurationMissing, State
 
 V100 = {"nvidia.com/gpu.product": "Tesla-V100-SXM2-32GB"}
@@ -36,7 +36,7 @@ def test_nodes_of_each_fabric_are_counted() -> None:
     """A node without the RDMA resource counts as one of the nodes, a cordoned node does not."""
     cordoned = node(Availability((CORDON,)), gpu=8)
     nodes = {"n1": node(gpu=8, rdma=2), "n2": node(gpu=8), "n3": node(gpu=4), "n4": cordoned}
-    source, metrics = FabricNodes(configured(fabrics(), Facts(nodes=nodes))), Metrics()
+    source, metrics = FabricNodeCounter(configured(fabrics(), Facts(nodes=nodes))), Metrics()
     assert source.poll()
     source.apply(metrics, Lines().log)
     assert series(metrics, "nodes") == {"v100-ib": 3, "h100-roce": 0}
@@ -47,7 +47,7 @@ def test_nodes_of_each_fabric_are_counted() -> None:
 def test_a_fabric_is_counted_only_while_it_is_in_use() -> None:
     """The series of a removed fabric vanish, and all of them without a configuration."""
     state = configured(fabrics(), Facts(nodes={"n1": node(gpu=8, rdma=2)}))
-    source, metrics, log = FabricNodes(state), Metrics(), Lines().log
+    source, metrics, log = FabricNodeCounter(state), Metrics(), Lines().log
     assert source.poll()
     source.apply(metrics, log)
     before = fabrics()
@@ -64,7 +64,7 @@ def test_a_fabric_is_counted_only_while_it_is_in_use() -> None:
 
 def test_nodes_are_counted_once() -> None:
     """Without a change of nodes or fabrics there is nothing to count."""
-    source = FabricNodes(configured(fabrics(), Facts(nodes={"n1": node(gpu=8)})))
+    source = FabricNodeCounter(configured(fabrics(), Facts(nodes={"n1": node(gpu=8)})))
     assert source.poll()
     assert not source.poll()
 
@@ -73,7 +73,7 @@ def test_unknown_nodes_are_not_counted_as_zero() -> None:
     """A replica that may not list nodes would otherwise report that each fabric has none."""
     assert node_counts(None) == {}
     assert node_counts(configured(fabrics()).snapshot.current_configuration) == {}
-    assert not FabricNodes(State()).poll()
+    assert not FabricNodeCounter(State()).poll()
     nodes = {"other": Node(labels={}, resources={}, availability=AVAILABLE)}
     current = configured(fabrics(), Facts(nodes=nodes)).snapshot.current_configuration
     assert node_counts(current) == dict.fromkeys(

@@ -12,8 +12,8 @@ from webhook.serve.metrics import FabricNodeCounts, Metrics
 from webhook.serve.state import PreparedConfiguration, State
 
 
-class FabricNodes:
-    """The source."""
+class FabricNodeCounter:
+    """The source: it counts again when the nodes or the fabrics in use have changed."""
 
     def __init__(self, state: State) -> None:
         self._state = state
