@@ -100,7 +100,7 @@ class CaBundle:
         written = self.read()  # another replica may have written the same first
         if not all(written.trusts(pem) for pem in pems):
             raise ApiError(
-                f"{self} does not keep its new content: another client or a policy reverts it"
+                f"{self} does not keep its new content, since another client or a policy reverts it"
             )
         return written
 

@@ -41,11 +41,11 @@ _TIME = "%Y-%m-%dT%H:%M:%SZ"
 _ATTEMPTS = 5
 #: The problem of a Secret that is `SecretContent.immutable`, and the remedy.
 IMMUTABLE = (
-    "it is immutable, so its CA can be neither replaced nor repaired: delete the Secret, and the "
+    "it is immutable, so its CA can be neither replaced nor repaired; delete the Secret, and the "
     "replicas will create it again with the same CA"
 )
 IMMUTABLE_AND_EMPTY = (
-    "it is immutable and has no CA: delete the Secret, and the replicas will create it again with "
+    "it is immutable and has no CA; delete the Secret, and the replicas will create it again with "
     "a CA"
 )
 #: The remedy for a rotation that cannot be requested.
@@ -111,7 +111,7 @@ class CaSecret:
             if secret is None:
                 raise ApiError(f"{self} does not exist")
             if secret.get("immutable"):
-                raise ApiError(f"{self} is immutable: {_RECREATE}")
+                raise ApiError(f"{self} is immutable; {_RECREATE}")
             annotations = {**_annotations(secret), _ROTATE: request.value}
             metadata = {**secret["metadata"], "annotations": annotations}
             if self._api.replace(self._path, {**secret, "metadata": metadata}):

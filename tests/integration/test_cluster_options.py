@@ -157,7 +157,8 @@ def test_no_command_is_run_for_somebody_else(
     explain("--kubeconfig", str(lab.config), "--as", "ada", "--exec")
     out = " ".join(capsys.readouterr().out.split())
     assert (
-        "commands in pods are not supported with --as: they would run with your own rights" in out
+        "commands in pods are not supported with --as, since they would run with your own rights"
+        in out
     )
     assert not any("/exec" in path for path in lab.plain.asked)
 

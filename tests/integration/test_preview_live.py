@@ -168,7 +168,9 @@ def test_a_cluster_without_the_webhook(runner: CommandRunner) -> None:
     answer = runner.run("--live", "--strict")
     assert answer.code == 1
     text = " ".join(answer.out.split())
-    assert "the webhook would not be called: this cluster has no webhook pods.rdma.lab" in text
+    assert (
+        "the webhook would not be called, since this cluster has no webhook pods.rdma.lab" in text
+    )
 
 
 def test_fabrics_that_cannot_be_used(runner: CommandRunner) -> None:

@@ -193,7 +193,7 @@ def test_stopping_does_not_wait_for_a_preview(process: Process) -> None:
     """On SIGTERM, a waiting preview gets an answer with the reason, and both processes end."""
     with _stuck(process) as (worker, reply):
         assert process.stop() == 0
-        assert (reply().status, reply().text) == (503, "the server is stopping: try again\n")
+        assert (reply().status, reply().text) == (503, "the server is stopping; try again\n")
         assert _state(worker) == "g"
     assert process.lines()[-1]["msg"] == "stopped"
 

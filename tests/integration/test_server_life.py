@@ -195,7 +195,7 @@ def test_taken_port_is_a_single_line_that_names_the_flag(tmp_path: Path) -> None
         2,
         (
             f"rdma-webhook: error: cannot listen on 127.0.0.1 port {port} "
-            "(Address already in use): choose another port with --port (0 for any free one)\n"
+            "(Address already in use); choose another port with --port (0 for any free one)\n"
         ),
     )
 
@@ -216,7 +216,7 @@ def test_a_renamed_account_is_a_single_line_with_a_remedy() -> None:
         2,
         (
             "rdma-webhook: error: the ServiceAccount of this pod is team-rdma-webhook, but the "
-            "policies that guard it match only the name rdma-webhook: remove namePrefix and "
+            "policies that guard it match only the name rdma-webhook; remove namePrefix and "
             "nameSuffix from the kustomization (another namespace needs neither: "
             "docs/installation.md)\n"
         ),

@@ -167,5 +167,5 @@ def test_a_validation_that_does_not_end(
             answer = validated(server)
         status = json.loads(answer.body)
         assert (answer.status, status["kind"], status["code"]) == (503, "Status", 503)
-        assert status["message"] == f"{NOT_CHECKED}it took longer than 1 s: apply it again"
+        assert status["message"] == f"{NOT_CHECKED}it took longer than 1 s; apply it again"
         until(lambda: validated(server).status == 200)  # by another worker

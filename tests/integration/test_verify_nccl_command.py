@@ -150,7 +150,7 @@ def test_without_mpi_operator(lab: VerifyCommands) -> None:
     lab.operator.errors["jobs"] = StatusError(404, "not found")
     answer = lab.run("-q")
     assert (answer.code, answer.out, answer.err.count("\n")) == (2, "", 1)
-    assert "the cluster has no MPIJobs (kubeflow.org/v2beta1): install mpi-operator" in answer.err
+    assert "the cluster has no MPIJobs (kubeflow.org/v2beta1); install mpi-operator" in answer.err
     assert [request for request in lab.api.asked if request.startswith("POST")] == [f"POST {JOBS}"]
 
 

@@ -294,7 +294,7 @@ def test_the_fabrics_of_the_environment(
             "--nodes: node 'gpu-00' does not exist (did you mean gpu-0?)",
         ),
         (["--nodes", "gpu-0,zzz"], "--nodes: node 'zzz' does not exist"),
-        (["--nodes", "GPU 0"], "'GPU 0' is not a valid object name: write at most 253"),
+        (["--nodes", "GPU 0"], "'GPU 0' is not a valid object name; write at most 253"),
         (["--seconds", "4"], "'4' is not a number of seconds from 5 to 3600"),
         (["--devices", "0"], "'0' is not a number of devices from 1 to 64"),
         (["--timeout", "0"], "'0' is not a time from 1s to 1h"),
@@ -327,7 +327,7 @@ def test_rights_that_are_lacking(lab: VerifyCommands) -> None:
     assert answer.code == 2
     lacking = "as you lack the right to get fabricconfigurations"
     assert f"{lacking}; pass -c FABRICS" in answer.err
-    assert "error: the cluster's fabrics are unknown: pass -c FABRICS" in answer.err
+    assert "error: the cluster's fabrics are unknown; pass -c FABRICS" in answer.err
 
 
 def test_pods_that_may_not_be_created(lab: VerifyCommands) -> None:

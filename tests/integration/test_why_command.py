@@ -265,7 +265,7 @@ def test_a_word_that_is_neither_pod_nor_code(tmp_path: Path, server: AnswersApi)
     assert code == 2
     assert out.startswith("Launcher\n")
     first, second = err.splitlines()
-    assert first.endswith("'fabricunknwn' is not a code: did you mean FabricUnknown?")
+    assert first.endswith("'fabricunknwn' is not a code; did you mean FabricUnknown?")
     assert "train-1" in second
     assert "code" not in second
 
@@ -287,7 +287,7 @@ def test_words_without_a_cluster(tmp_path: Path) -> None:
         "does not exist (set --kubeconfig); `rdma-webhook why --codes` lists all codes\n"
     )
     _, _, err = run("fabricunknwn", *access)
-    assert err.endswith("; 'fabricunknwn' is not a code: did you mean FabricUnknown?\n")
+    assert err.endswith("; 'fabricunknwn' is not a code; did you mean FabricUnknown?\n")
 
 
 def test_the_list_of_codes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -372,7 +372,7 @@ def test_a_controller_without_pods(tmp_path: Path, job_server: AnswersApi) -> No
     assert pod["answer"]["code"] == "QuotaExceeded"
     assert "the ResourceQuota nics is used up: requested: requests.rdma" in pod["answer"]["text"]
     out = run("job/train", *access)[1]
-    assert out.startswith("Job lab/train\n  ✘ Job train has no pods: it could not create")
+    assert out.startswith("Job lab/train\n  ✘ Job train has no pods; it could not create")
 
 
 def test_a_controller_that_lacks_pods(tmp_path: Path, job_server: AnswersApi) -> None:
@@ -383,7 +383,7 @@ def test_a_controller_that_lacks_pods(tmp_path: Path, job_server: AnswersApi) ->
     code, answer = form("job/train", "--kubeconfig", str(tmp_path / "config"))
     lacking, *pods = answer["pods"]
     assert (code, lacking["name"], lacking["well"], len(pods)) == (1, "", False, 3)
-    assert lacking["answer"]["text"] == "Job train lacks pods: it could not create one: no room"
+    assert lacking["answer"]["text"] == "Job train lacks pods; it could not create one: no room"
     assert all(pod["rdma"] == "yes" for pod in pods)
 
 

@@ -16,7 +16,7 @@ PAGE = " ".join((DOCS / "upgrading.md").read_text(encoding="utf-8").split())
 )
 def test_the_table_has_each_reason(reason: str) -> None:
     """The page quotes its beginning: the remedy has its own column."""
-    assert f"`{reason.partition(':')[0].partition(',')[0]}`" in PAGE
+    assert f"`{reason.partition(';')[0].partition(',')[0]}`" in PAGE
 
 
 def test_a_rejection_is_quoted_as_a_whole() -> None:

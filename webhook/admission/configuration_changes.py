@@ -107,8 +107,8 @@ def change_findings(change: ConfigurationChange) -> Iterator[Finding]:
     """Yield the warnings about an update, in linear time."""
     if change.is_empty:
         text = (
-            "is empty, so no pod gets RDMA: pods that opted in are rejected (failurePolicy Fail) "
-            "or created without RDMA (Ignore)"
+            "is empty, so pods that opted in are rejected (failurePolicy Fail) or created without "
+            "RDMA (Ignore)"
         )
         yield _warning(NO_FABRICS_LEFT, text)
     inhabited = [
@@ -116,7 +116,7 @@ def change_findings(change: ConfigurationChange) -> Iterator[Finding]:
     ]
     if inhabited:
         text = (
-            f"no longer has {_listed(inhabited)}: new pods on these nodes get no RDMA unless "
+            f"no longer has {_listed(inhabited)}, so new pods on these nodes get no RDMA unless "
             "another fabric matches the nodes"
         )
         yield _warning(FABRIC_WITH_NODES_REMOVED, text)
@@ -177,8 +177,8 @@ def _own_fabrics_removed(change: ConfigurationChange, dropped: Sequence[str]) ->
     if after_client_side:
         origin = f", perhaps because kubectl transferred {them} from a client-side apply"
     text = (
-        f"{_client(change)} removes {_listed(dropped)}: the file just applied does not contain "
-        f"{them}, and this manager owned {them}{origin}"
+        f"{_client(change)} removes {_listed(dropped)}, since the file just applied does not "
+        f"contain {them}, and this manager owned {them}{origin}"
     )
     yield _warning(FABRICS_REMOVED_BY_APPLY, text)
 

@@ -108,7 +108,7 @@ def _obstacles(
     for requirement in registration.object_selector:
         if not requirement.met(pod.labels):
             message = "the pod does not match the webhook's objectSelector"
-            yield False, f"{message}: it needs {requirement}"
+            yield False, f"{message}; it needs {requirement}"
 
 
 def _name_obstacles(
@@ -142,7 +142,7 @@ def _label_obstacles(
             yield False, f"{subject} lacks {requirement}"
         else:
             label = f"{requirement.key}: {value!r:.80}"
-            yield False, f"{subject} has the label {label}; it needs {requirement}"
+            yield False, f"{subject} has the label {label}, but it needs {requirement}"
 
 
 def _subject(namespace: NamespaceFacts) -> str:

@@ -151,7 +151,7 @@ def _name(pod: PodManifest | None) -> str:
 def invalid_field(place: str, value: object, expected: str) -> ReviewError:
     """Return the error for a field with another value than expected, which is shortened."""
     actual = "is missing" if value is None else f"is {describe(value)}"
-    return ReviewError(f"{place} {actual}: it must be {expected}")
+    return ReviewError(f"{place} {actual}, but it must be {expected}")
 
 
 def _wrong_type(place: str, value: object, expected: str) -> ReviewError:
@@ -160,4 +160,4 @@ def _wrong_type(place: str, value: object, expected: str) -> ReviewError:
     The message is logged, and the value may be a whole pod.
     """
     actual = "missing" if value is None else describe(value).partition(" (")[0]
-    return ReviewError(f"{place} is {actual}: it must be {expected}")
+    return ReviewError(f"{place} is {actual}, but it must be {expected}")

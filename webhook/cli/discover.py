@@ -198,7 +198,7 @@ def _texts(arguments: argparse.Namespace, problems: list[str]) -> Iterator[NodeT
 
 
 def _no_input(problems: tuple[str, ...]) -> str:
-    lead = "no usable input" if problems else "missing input: pass files, --dir or --run"
+    lead = "no usable input" if problems else "missing input; pass files, --dir or --run"
     return (
         f"{lead}. `rdma-webhook discover script` prints a script that collects the input on a "
         "node; at a minimum, run these commands there: hostname; ibstat; ibdev2netdev; "

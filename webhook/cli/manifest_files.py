@@ -125,10 +125,10 @@ def _build_hint(folder: Path) -> str:
     for chart in (folder, folder.parent):
         if Path(chart, _CHART).is_file():
             command = f"helm template {shlex.quote(str(chart))} | rdma-webhook preview -"
-            return f"{chart} is a Helm chart: run {command}"
+            return f"{chart} is a Helm chart; run {command}"
     if any(Path(folder, name).is_file() for name in _KUSTOMIZATIONS):
         command = f"kustomize build {shlex.quote(str(folder))} | rdma-webhook preview -"
-        return f"{folder} is built by kustomize: run {command}"
+        return f"{folder} is built by kustomize; run {command}"
     return ""
 
 

@@ -48,7 +48,7 @@ def object_name(given: str) -> str:
     """Parse the name of a Kubernetes object."""
     if not is_dns_subdomain(given):
         raise argparse.ArgumentTypeError(
-            f"{given!r:.80} is not a valid object name: write at most {MAX_SUBDOMAIN_LENGTH} "
+            f"{given!r:.80} is not a valid object name; write at most {MAX_SUBDOMAIN_LENGTH} "
             "lowercase letters, digits, . and -"
         )
     return given
@@ -58,7 +58,7 @@ def namespace_name(given: str) -> str:
     """Parse the name of a namespace."""
     if not is_dns_label(given):
         raise argparse.ArgumentTypeError(
-            f"{given!r:.80} is not a valid namespace name: write {LABEL_FORM}"
+            f"{given!r:.80} is not a valid namespace name; write {LABEL_FORM}"
         )
     return given
 

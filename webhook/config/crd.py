@@ -32,7 +32,7 @@ _RULES = (
     {
         "rule": f"self.metadata.name == '{CONFIGURATION_NAME}'",
         "message": (
-            f"must be {CONFIGURATION_NAME}: the webhook reads only the object named "
+            f"must be {CONFIGURATION_NAME}, since the webhook reads only the object named "
             f"{CONFIGURATION_NAME}"
         ),
         "fieldPath": ".metadata.name",

@@ -58,7 +58,7 @@ def kind_errors(data: Mapping[str, object]) -> Iterator[ObjectError]:
         if actual:
             message = f"{key} must be {expected}, not {show_value(actual)}"
         else:
-            message = f"{key} is missing: write {key}: {expected}{instead_of(key, data)}"
+            message = f"{key} is missing; write {key}: {expected}{instead_of(key, data)}"
         yield ObjectError((key,), NOT_A_CONFIGURATION, message)
 
 
@@ -75,7 +75,7 @@ def object_errors(data: Mapping[str, object]) -> Iterator[ObjectError]:
         )
     elif spec is None and not any(key in FIELDS for key in unexpected):
         message = (
-            f"spec is missing: write spec{instead_of('spec', unexpected)}, with fabrics below it"
+            f"spec is missing; write spec{instead_of('spec', unexpected)}, with fabrics below it"
         )
         yield ObjectError(("spec",), MISSING_FIELD, message)
     yield from _outside_spec(unexpected)
@@ -85,7 +85,7 @@ def _outside_spec(keys: Iterable[str]) -> Iterator[ObjectError]:
     for key in keys:
         if key in FIELDS:
             yield ObjectError(
-                (key,), UNKNOWN_FIELD, f"{key} is a field of spec: put it below `spec:`, indented"
+                (key,), UNKNOWN_FIELD, f"{key} is a field of spec; put it below `spec:`, indented"
             )
         else:
             near = suggestion(key, (*_OBJECT_FIELDS, "spec")) or _FIELDS_HERE
@@ -105,8 +105,8 @@ def _metadata_errors(data: Mapping[str, object]) -> Iterator[ObjectError]:
         )
     elif (name := metadata.get("name", CONFIGURATION_NAME)) != CONFIGURATION_NAME:
         message = (
-            f"name must be {CONFIGURATION_NAME}, not {show_value(name)}: the webhook reads only "
-            f"the object named {CONFIGURATION_NAME}"
+            f"name must be {CONFIGURATION_NAME}, not {show_value(name)}, since the webhook reads "
+            f"only the object named {CONFIGURATION_NAME}"
         )
         yield ObjectError(("metadata", "name"), INVALID_VALUE, message)
 
@@ -197,11 +197,11 @@ def _rejected_values(value: object, schema: Schema, path: Path) -> Iterator[Reje
         kind_sent = "boolean" if isinstance(value, bool) else "number"
         message = (
             f"kubectl sends the {kind_sent} {show_value(value)}, but the API server requires a "
-            "string: put the value in quotes"
+            "string; put the value in quotes"
         )
         yield Rejected(path, message)
     elif kind == "array" and isinstance(value, _SCALARS):
-        message = f"the API server requires a list, not {show_value(value)}: write [{_item(value)}]"
+        message = f"the API server requires a list, not {show_value(value)}; write [{_item(value)}]"
         yield Rejected(path, message)
 
 

@@ -46,7 +46,7 @@ def _partition_key(value: object) -> int:
     if _is_integer(number) and 0 < number <= _FULL_MEMBER | _PARTITION and number & _PARTITION:
         return number & _PARTITION
     raise _wrong_value(
-        f"{value!r:.80} is not a partition key: write 0x1 to 0x7fff, or 0x8001 to 0xffff with "
+        f"{value!r:.80} is not a partition key; write 0x1 to 0x7fff, or 0x8001 to 0xffff with "
         "the membership bit"
     )
 

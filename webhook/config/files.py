@@ -97,7 +97,7 @@ def decode(content: bytes, name: str) -> str:
         line = content.count(b"\n", 0, error.start) + 1
         byte = content[error.start]
         raise invalid_configuration(
-            FILE_UNREADABLE, name, f"byte 0x{byte:02x} is not UTF-8: save it as UTF-8", line
+            FILE_UNREADABLE, name, f"byte 0x{byte:02x} is not UTF-8; save the file as UTF-8", line
         ) from None
 
 
@@ -157,11 +157,11 @@ class _Reading:
             key = self._key(key_node)
             if key == "<<" and key_node.plain:
                 self._report(
-                    key_node, "merge keys (<<) are not supported: write the merged fields out"
+                    key_node, "merge keys (<<) are not supported; write the merged fields out"
                 )
             elif key in offsets:
                 first = self._lines.line(offsets[key])
-                self._report(key_node, f"{key!r:.80} is here and on line {first}: remove one")
+                self._report(key_node, f"{key!r:.80} is here and on line {first}; remove one")
             else:
                 offsets[key] = key_node.start
             data[key] = self._data_of(value_node)
@@ -176,7 +176,7 @@ class _Reading:
 
     def _key(self, node: YamlNode) -> str:
         if node.kind == "alias":
-            message = f"alias *{node.anchor:.80} cannot be a key: write the key out"
+            message = f"alias *{node.anchor:.80} cannot be a key; write the key out"
             raise UnreadableTextError(node.start, message)
         if node.kind != "scalar":
             message = "a key must be a string, not a list or a mapping"
@@ -189,7 +189,7 @@ class _Reading:
         if tag is not None and (node.kind != "scalar" or tag not in _STRING_TAGS):
             self._report(
                 node,
-                f"the tag {tag.replace(TAG, '!!'):.80} is not supported: write the plain value",
+                f"the tag {tag.replace(TAG, '!!'):.80} is not supported; write the plain value",
             )
 
     def _report(self, node: YamlNode, message: str) -> None:
@@ -259,9 +259,9 @@ def parse_facts(text: str, name: str, command: str = FACTS_COMMAND) -> Facts:
     try:
         objects = [item for data in _documents(text, name) for item in _objects(data)]
     except _UnusableObjectsError as error:
-        raise _invalid_facts(name, f"{error}: pass the output of `{command}`") from None
+        raise _unusable_facts(name, str(error), command) from None
     if not objects:
-        raise _invalid_facts(name, f"contains no objects: pass the output of `{command}`")
+        raise _unusable_facts(name, "contains no objects", command)
     try:
         return Facts.from_objects(objects)
     except ShapeError as error:
@@ -270,6 +270,11 @@ def parse_facts(text: str, name: str, command: str = FACTS_COMMAND) -> Facts:
 
 class _UnusableObjectsError(Exception):
     """A document is not a list of objects of the kinds that facts have."""
+
+
+def _unusable_facts(name: str, problem: str, command: str) -> InvalidConfiguration:
+    message = f"cannot be used as facts of a cluster, since it {problem}"
+    return _invalid_facts(name, f"{message}; pass the output of `{command}` instead")
 
 
 def _invalid_facts(name: str, message: str) -> InvalidConfiguration:

@@ -88,13 +88,13 @@ def text_after_path(finding: Finding) -> str:
 def compiler_line(finding: Finding) -> str:
     """Format a finding for editors, as compilers do.
 
-    It is one line without invisible characters: `FILE:LINE: level: path: text: remedy [Code]`.
+    It is one line without invisible characters: `FILE:LINE: level: path: text; remedy [Code]`.
     """
     return f"{_line(finding, finding.level)} [{finding.code}]"
 
 
 def located_text(finding: Finding) -> str:
-    """Format a finding as a line of an error message: `FILE:LINE: path: text: remedy`."""
+    """Format a finding as a line of an error message: `FILE:LINE: path: text; remedy`."""
     return _line(finding)
 
 
@@ -102,8 +102,9 @@ def _line(finding: Finding, level: str = "") -> str:
     location, remedy = finding.location, finding.remedy.removesuffix(".")
     if finding.code in _WITH_REMEDY_IN_TEXT:
         remedy = ""
-    clause = remedy[:1].lower() + remedy[1:]
-    parts = (file_position(location), level, location.path, text_after_path(finding), clause)
+    clause = f"; {remedy[:1].lower()}{remedy[1:]}" if remedy else ""
+    sentence = f"{text_after_path(finding)}{clause}"
+    parts = (file_position(location), level, location.path, sentence)
     return visible(": ".join(part for part in parts if part))
 
 

@@ -159,7 +159,7 @@ def _refuse_too_large(spec: dict[str, object], document: _Document, name: str) -
 def spec_too_large(size: int) -> str:
     """Return the error for a spec of this many bytes."""
     return (
-        f"the spec has {size:,} bytes as JSON: the maximum is {MAX_SPEC_BYTES:,}, since the object "
+        f"the spec has {size:,} bytes as JSON; the maximum is {MAX_SPEC_BYTES:,}, since the object "
         "also stores the last two specs in its status. Remove fabrics and variables that the "
         "cluster does not need"
     )
@@ -169,7 +169,7 @@ def _refuse_too_many(spec: dict[str, object], document: _Document, name: str) ->
     """Refuse a file whose check would take longer than a second."""
     listed = spec.get("fabrics")
     if isinstance(listed, list) and len(listed) > MAX_FABRICS:
-        message = f"there are {len(listed):,} fabrics: the maximum is {MAX_FABRICS:,}"
+        message = f"there are {len(listed):,} fabrics; the maximum is {MAX_FABRICS:,}"
         raise invalid_configuration(
             CONFIGURATION_TOO_LARGE, name, message, document.line(("spec", "fabrics"))
         )
@@ -205,14 +205,14 @@ def _only_document(text: str, name: str) -> LocatedData:
         raise invalid_configuration(
             NOT_A_CONFIGURATION,
             name,
-            f"the file is empty: a fabrics file begins with apiVersion: {API_VERSION} and "
+            f"the file is empty; a fabrics file begins with apiVersion: {API_VERSION} and "
             f"kind: {KIND}",
         )
     if len(documents) > 1:
         raise invalid_configuration(
             NOT_A_CONFIGURATION,
             name,
-            "the file contains several documents: a fabrics file is one document",
+            "the file contains several documents; a fabrics file is one document",
             documents[1].first_line,
         )
     document = documents[0]

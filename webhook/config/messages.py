@@ -34,16 +34,16 @@ def validation_message(error: ErrorDetails) -> str:
     elif kind == "missing":
         key = str(error["loc"][-1])
         other = instead_of(key, value)
-        hint = f": write {key}{other}" if other else _description(error["loc"])
+        hint = f"; write {key}{other}" if other else _description(error["loc"])
         message = f"{field} is missing{hint}"
     elif kind == "literal_error":
         message = f"{field} {_choice(value, _QUOTED.findall(context['expected']))}"
     elif kind == "value_error":
         message = error["msg"]
     elif "ge" in context:
-        message = f"{show_value(value)} is too small: the minimum is {context['ge']}"
+        message = f"{show_value(value)} is too small; the minimum is {context['ge']}"
     elif "le" in context:
-        message = f"{show_value(value)} is too large: the maximum is {context['le']}"
+        message = f"{show_value(value)} is too large; the maximum is {context['le']}"
     else:
         message = f"{field} {_wrong_type(kind, value)}"
     return message
@@ -103,17 +103,17 @@ def intended_field(path: tuple[int | str, ...]) -> str:
 
 def _wrong_type(kind: str, value: object) -> str:
     if kind == "string_type" and value is None:
-        return 'has no value: write "" for an empty string'
+        return 'has no value; write "" for an empty string'
     if kind == "dict_type" and isinstance(value, list) and (written := _as_mapping(value)):
-        return f"must be a mapping, not a list: write {written}"
+        return f"must be a mapping, not a list; write {written}"
     if kind == "list_type" and isinstance(value, str):
         items = ", ".join(item.strip() for item in value.split(",") if item.strip())
         written = shortened(f"[{items}]", _MAX_REMEDY)
-        return f"must be a list, not {show_value(value)}: write {written}"
+        return f"must be a list, not {show_value(value)}; write {written}"
     if kind == "model_type" and isinstance(value, list):
-        return "must be a mapping of its fields, not a list: leave out the dash"
+        return "must be a mapping of its fields, not a list; leave out the dash"
     if kind == "int_type" and isinstance(value, str) and literal_value(value).__class__ is int:
-        return f"must be a whole number, not {show_value(value)}: remove the quotes"
+        return f"must be a whole number, not {show_value(value)}; remove the quotes"
     expected = {
         "string_type": "a string",
         "bool_type": "true or false",
@@ -186,7 +186,7 @@ def _unknown_field(path: tuple[int | str, ...]) -> str:
     if len(parents) == 1 and (
         parents[0] == _above(parent_pattern) or _above(parents[0]) == parent_pattern
     ):
-        return f"unknown field here: it belongs in {parents[0] or 'spec'}"
+        return f"unknown field here; it belongs in {parents[0] or 'spec'}"
     return (
         f"unknown field{suggestion(word, fields) or '; the fields here are ' + ', '.join(fields)}"
     )

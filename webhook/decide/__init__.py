@@ -189,7 +189,7 @@ def _ignored_fabric(analysis: PodAnalysis) -> str:
         annotation = f"the namespace's annotation {FABRIC_ANNOTATION}"
         return f"{annotation} is {fabric!r:.40}, which is not a fabric"
     if fabric is None and FABRIC_ANNOTATION in (namespace.labels or ()):
-        return f"the namespace has {FABRIC_ANNOTATION} as a label: it must be an annotation"
+        return f"the namespace has {FABRIC_ANNOTATION} as a label, but it must be an annotation"
     return ""
 
 

@@ -36,7 +36,7 @@ POD_TOO_LARGE = Reason(
     ),
     rdma="no",
 )
-_REMEDY = f"split it, or remove the annotation {ENABLE_ANNOTATION}"
+_REMEDY = f"split the pod, or remove the annotation {ENABLE_ANNOTATION}"
 
 #: Annotations that hold lists.
 _LIST_ANNOTATIONS = frozenset({NETWORKS_ANNOTATION, CONTAINERS_ANNOTATION, SKIP_ANNOTATION})
@@ -72,7 +72,7 @@ def check_size(pod: Pod) -> None:
 
 
 def _too_many_containers(count: int) -> Denial:
-    msg = f"the pod has {count} containers, but at most {MAX_CONTAINERS} are read: {_REMEDY}"
+    msg = f"the pod has {count} containers, but at most {MAX_CONTAINERS} are read; {_REMEDY}"
     return Denial(POD_TOO_LARGE, msg)
 
 
@@ -99,7 +99,7 @@ def too_many(sizes: Mapping[str, int]) -> Denial:
     largest = max(sizes, key=sizes.__getitem__)
     msg = (
         f"the pod's lists have more than {MAX_ENTRIES} entries, {sizes[largest]} of them in "
-        f"{largest}: {_REMEDY}"
+        f"{largest}; {_REMEDY}"
     )
     return Denial(POD_TOO_LARGE, msg)
 

@@ -118,4 +118,4 @@ def unknown_code(word: str) -> str:
     matches = nearest(word, _BY_LOWER.values(), limit=3, compared=len(_BY_LOWER))
     if not matches:
         return f"{message} (rdma-webhook why --codes lists all codes)"
-    return f"{message}: did you mean {' or '.join(matches)}?"
+    return f"{message}; did you mean {' or '.join(matches)}?"

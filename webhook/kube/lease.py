@@ -126,7 +126,7 @@ class Lease:
 
     def _failure(self, verb: str, status: int, answer: Object) -> _Attempt:
         if status == HTTPStatus.NOT_FOUND:
-            return _Attempt(missing=True, problem=f"{self._title} does not exist: {_REMEDY}")
+            return _Attempt(missing=True, problem=f"{self._title} does not exist; {_REMEDY}")
         if status == HTTPStatus.CONFLICT:  # another replica was faster
             return _Attempt()
         reason = f"the API server answered {status}: {message_of(answer)}"

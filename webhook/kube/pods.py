@@ -80,7 +80,7 @@ class LabeledPods:
 
 _GROUP = "/apis/kubeflow.org/v2beta1"
 _NOT_INSTALLED = (
-    "the cluster has no MPIJobs (kubeflow.org/v2beta1): install mpi-operator, "
+    "the cluster has no MPIJobs (kubeflow.org/v2beta1); install mpi-operator, "
     "https://github.com/kubeflow/mpi-operator"
 )
 
@@ -175,7 +175,8 @@ class PodAccess:
         if self._client.impersonates:
             # The official client sends no headers of impersonation with a command.
             raise ClusterError(
-                "commands in pods are not supported with --as: they would run with your own rights"
+                "commands in pods are not supported with --as, since they would run with your own "
+                "rights"
             )
         core = CoreV1Api(self._client.api)
         try:

@@ -199,20 +199,18 @@ _DIGITS = 4  # no node has ten thousand devices
 
 def _malformed(key: str, value: object, expected: str) -> str:
     if isinstance(value, str) and is_unexpanded(value):
-        return f"annotation {key} is {value!r:.80}, an unexpanded variable: run envsubst first"
+        return f"annotation {key} is {value!r:.80}, an unexpanded variable (run envsubst first)"
     quoted = repr(value) if isinstance(value, str) else describe(value)
     if isinstance(value, (int, float)):  # YAML reads unquoted `yes`, `True` and `2` as these
         quoted, expected = quoted.lower(), f"{expected}, in quotes"
-    return f"annotation {key} is {quoted:.200}: it must be {expected}"
+    return f"annotation {key} is {quoted:.200}, but it must be {expected}"
 
 
 def _unknown_mutations(key: str, unknown: Sequence[str], mutations: frozenset[str]) -> str:
     valid = ", ".join(sorted(mutations))
     meant = "".join(suggestion(name, mutations) for name in unknown[:_MAX_LISTED])
     listed = " and ".join(map(repr, unknown))
-    nouns = "is not a mutation" if len(unknown) == 1 else "are not mutations"
-    expected = f"it must be one or more of {valid}{meant}"
-    return f"annotation {key}: {listed:.200} {nouns}: {expected}"
+    return f"annotation {key} names {listed:.200}, but the mutations are: {valid}{meant}"
 
 
 def _unknown_key_messages(ours: Iterable[str]) -> Iterable[str]:

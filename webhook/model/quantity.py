@@ -83,7 +83,7 @@ _VARIABLE = re.compile(r"\$\{?[A-Za-z_]")
 
 def _malformed(value: object) -> ValueError:
     if is_unexpanded(value):
-        return ValueError(f"{value!r:.80} is an unexpanded variable: run envsubst first")
+        return ValueError(f"{value!r:.80} is an unexpanded variable (run envsubst first)")
     return ValueError(f'{value!r:.80} is not a Kubernetes quantity (such as "1", 500m or 64Gi)')
 
 

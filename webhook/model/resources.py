@@ -136,7 +136,7 @@ def requested_devices(
 def _unexpanded_name(name: str, container: Container) -> ShapeError:
     section = "limits" if name in container.limits else "requests"
     place = dotted((*container.path, "resources", section))
-    problem = "is an unexpanded variable: run envsubst first"
+    problem = "is an unexpanded variable (run envsubst first)"
     if not is_unexpanded(name):
         problem = "is not the name of a resource"
     return ShapeError(f"{place}: {name!r:.80} {problem}")
@@ -279,8 +279,10 @@ def check_limits(container: Container, rdma: Collection[str]) -> None:
 def _message(name: str, requested: object, container: Container) -> str:
     limits, place = container.limits, dotted((*container.path, "resources", "limits", name))
     if name not in limits:
-        return f"{place} is missing: it must equal the request, {_as_sent(requested)}"
-    return f"{place} is {_as_sent(limits[name])}: it must equal the request, {_as_sent(requested)}"
+        return f"{place} is missing, but it must equal the request, {_as_sent(requested)}"
+    return (
+        f"{place} is {_as_sent(limits[name])}, but it must equal the request, {_as_sent(requested)}"
+    )
 
 
 def _as_sent(written: object) -> str:

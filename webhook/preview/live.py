@@ -217,7 +217,8 @@ class _TemplateReader:
         )
         if namespaces == []:
             self._notes.append(
-                f"no namespace has the label {OPT_IN_LABEL}=true: the webhook is called for no pod"
+                f"no namespace has the label {OPT_IN_LABEL}=true, so the webhook is called for no "
+                "pod"
             )
         return [key_of(namespace)[1] for namespace in namespaces or ()]
 

@@ -12,7 +12,7 @@ from webhook.errors import RequestError
 
 #: Seconds for which a turn continues after the arrival of an urgent request.
 SECONDS_LEFT = 1.0
-INTERRUPTED = "a validation took precedence: try again"
+INTERRUPTED = "a validation took precedence; try again"
 #: The number of addresses that may take their first amount beyond the total.
 _FIRST_AMOUNTS = 32
 #: The number of addresses whose time is compared.
@@ -41,10 +41,10 @@ class Quota:
         is_first = client_address not in self._taken and amount <= self._first
         limit = self._total + is_first * self._first * _FIRST_AMOUNTS
         if self._taken.total() + amount > limit:
-            raise RequestError(503, f"too many {self._noun} at once: try again")
+            raise RequestError(503, f"too many {self._noun} at once; try again")
         if self._taken[client_address] + amount > self._per_address:
             wait = "wait until one of them is answered"
-            raise RequestError(429, f"too many {self._noun} at once from your address: {wait}")
+            raise RequestError(429, f"too many {self._noun} at once from your address; {wait}")
         self._taken[client_address] += amount
         try:
             yield

@@ -162,7 +162,7 @@ def bind(options: ServeOptions, names: Iterable[str]) -> dict[str, socket.socket
             address = f"{host} port {port}" if host else f"port {port}"
             reason = os.strerror(error.errno) if error.errno else error
             raise ConfigError(
-                f"cannot listen on {address} ({reason}): choose another port with {flag} "
+                f"cannot listen on {address} ({reason}); choose another port with {flag} "
                 "(0 for any free one)"
             ) from error
     return bound

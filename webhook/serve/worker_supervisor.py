@@ -39,12 +39,12 @@ from webhook.serve.state import PreparedConfiguration
 START_TIME_FACTOR = 6
 
 _LEVELS: dict[WorkerEnd, str] = {"client": "info", "stop": "info"}
-TOO_LONG = "the {noun} took longer than {seconds:g} s: {advice}"
-CRASHED = "the process that computed the {noun} ended: {advice}"
-NOT_STARTED = "the process that computes each {noun} did not start: {advice}"
+TOO_LONG = "the {noun} took longer than {seconds:g} s; {advice}"
+CRASHED = "the process that computed the {noun} ended; {advice}"
+NOT_STARTED = "the process that computes each {noun} did not start; {advice}"
 NOT_CONFIGURED = "the process that computes previews cannot use the configuration"
 TOO_MANY_PARAMETERS = f"the parameters are larger than {MAX_HEAD_BYTES >> 10} KiB"
-STOPPING = "the server is stopping: try again"
+STOPPING = "the server is stopping; try again"
 
 
 class WorkerRequest(NamedTuple):

@@ -90,7 +90,7 @@ def test_a_limit_that_is_required_is_kept(
     """If LimitRanger rejects pods without a limit, it stays, and a warning names the LimitRange."""
     answer, calls = _counted(cluster, webhooks, place, LARGE)
     assert answer.memory() == ("64Gi", "64Gi")
-    assert answer.warnings == [f"memory-limit trainer: memory limit kept: {says}"]
+    assert answer.warnings == [f"memory-limit trainer: memory limit kept, since {says}"]
     assert answer.status["skipped"] == ["LimitRequired"]
     assert calls == 1
 

@@ -27,11 +27,11 @@ def test_the_capability_is_left_out(cluster: Cluster, webhooks: Webhooks, level:
     assert answer.added_capabilities() == []
     assert answer.env()["NCCL_IB_HCA"] == "=mlx5_0"
     assert answer.containers[0]["resources"]["limits"]["rdma/rdma_v100"] == "1"
-    says = f"ipc-lock trainer: no IPC_LOCK: the namespace's label {LABEL}={level} forbids it"
+    says = f"ipc-lock trainer: the namespace's label {LABEL}={level} forbids IPC_LOCK"
     because, warning = (
-        ("PodSecurity", "lacks IPC_LOCK: Pod Security restricted of the namespace forbids it")
+        ("PodSecurity", "lacks IPC_LOCK, since Pod Security restricted of the namespace forbids it")
         if level == "restricted"
-        else ("MemlockUnknown", "does not run as root: it needs nodes with LimitMEMLOCK=infinity")
+        else ("MemlockUnknown", "does not run as root; it needs nodes with LimitMEMLOCK=infinity")
     )
     assert answer.status["because"] == because
     assert answer.warnings[0] == f"RDMA not certain: container trainer {warning}"

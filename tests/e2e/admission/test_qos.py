@@ -10,7 +10,7 @@ from tests.e2e.admission.pods import create, pod, trainer
 from tests.e2e.documents import Document
 
 ALL = {"cpu": "4", "memory": "64Gi"}
-LOST = "without a memory limit the pod is not Guaranteed: no exclusive CPUs"
+LOST = "without a memory limit, the pod is not Guaranteed and gets no exclusive CPUs"
 KEEP = {"rdma.lab/memory-limit": "keep"}
 SIDECAR: Document = {"name": "sidecar", "image": "example.com/sidecar"}
 
@@ -94,5 +94,5 @@ def test_a_quota_asks_no_limits_of_a_pod_with_resources(
     assert blind.pod_memory == ("64Gi", None)
     informed = create(cluster, pod("quota", trainer(), resources=resources))
     assert informed.pod_memory == ("64Gi", "64Gi")
-    says = "memory-limit: memory limit kept: ResourceQuota lab counts limits.memory"
+    says = "memory-limit: memory limit kept, since ResourceQuota lab counts limits.memory"
     assert informed.warnings == [says]

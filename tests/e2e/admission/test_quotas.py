@@ -15,7 +15,7 @@ def test_a_limit_that_a_quota_counts_is_kept(cluster: Cluster, webhooks: Webhook
     assert webhooks
     answer = create(cluster, pod("quota", trainer(LARGE)))
     assert answer.memory() == ("64Gi", "64Gi")
-    says = "memory-limit trainer: memory limit kept: ResourceQuota lab counts limits.memory"
+    says = "memory-limit trainer: memory limit kept, since ResourceQuota lab counts limits.memory"
     assert answer.warnings == [says]
 
 

@@ -79,7 +79,7 @@ def test_the_nodes_of_removed_fabrics_are_counted(webhook: Webhook) -> None:
     """As far as the replicas know them; and the update is applied."""
     restore(webhook)
     expected = (
-        "Warning: spec.fabrics: no longer has v100-ib (1 node), a100-ib (1 node): ",
+        "Warning: spec.fabrics: no longer has v100-ib (1 node), a100-ib (1 node), so ",
         "apply a file that contains the removed fabrics. [FabricWithNodesRemoved]",
         "fabricconfiguration.rdma.lab/default configured (server dry run)",
     )
@@ -91,7 +91,7 @@ def test_the_nodes_of_removed_fabrics_are_counted(webhook: Webhook) -> None:
 
     until(has_all)
     printed = applied(webhook, configuration(), "--dry-run=server")
-    assert "Warning: spec.fabrics: is empty, so no pod gets RDMA: " in printed
+    assert "Warning: spec.fabrics: is empty, so pods that opted in are rejected " in printed
     assert "[NoFabricsLeft]" in printed
 
 
@@ -160,7 +160,7 @@ def test_a_spec_that_is_too_large_is_rejected(webhook: Webhook, options: tuple[s
         text = configuration("large", env={"A": "x" * (size - 100)})
         printed = applied(webhook, text, "--dry-run=server", *options)
         assert ("(server dry run)" in printed) == accepted
-        assert ("bytes as JSON: the maximum is 163,840, since the object" in printed) != accepted
+        assert ("bytes as JSON; the maximum is 163,840, since the object" in printed) != accepted
 
 
 # Deletions.

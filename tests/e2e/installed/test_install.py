@@ -136,7 +136,7 @@ def test_a_name_prefix_is_refused_with_a_remedy(webhook: Webhook, tmp_path: Path
         settled(webhook)
     assert message.startswith(
         f"rdma-webhook: error: the ServiceAccount of this pod is team-{NAME}, but the policies that"
-        f" guard it match only the name {NAME}: remove namePrefix and nameSuffix "
+        f" guard it match only the name {NAME}; remove namePrefix and nameSuffix "
     )
 
 

@@ -110,7 +110,7 @@ def test_a_namespace_without_the_label(space: Space, pod: Path) -> None:
     answer = preview("--kubeconfig", space.cluster.kubeconfig, "-n", "default", "--strict", pod)
     assert answer.code == 1
     assert (
-        "the webhook would not be called: namespace default lacks the label rdma.lab/enable"
+        "the webhook would not be called, since namespace default lacks the label rdma.lab/enable"
         in answer.out
     )
 
@@ -194,7 +194,7 @@ def test_in_a_pod(webhook: Webhook, space: Space, pod: Path) -> None:
     printed = in_pod(webhook, space, "previewing", "preview", "--live", "/manifests/pod.json")
     assert f"Pod {space.name}/train" in printed
     assert "equipped for RDMA over v100-ib" in printed
-    assert "kept: LimitRange site-limits sets max.memory" in printed
+    assert "kept, since LimitRange site-limits sets max.memory" in printed
     printed = in_pod(webhook, space, "asking", "why", "previewing")
     assert f"Pod {space.name}/previewing" in printed
     assert f"the pod has no annotation {ENABLE}" in printed

@@ -87,7 +87,7 @@ def test_events_of_controllers_report_other_values(space: Space) -> None:
 
 
 def _message(value: str) -> str:
-    return f'annotation {ENABLE} is \'{value}\': it must be "true" or "false"'
+    return f'annotation {ENABLE} is \'{value}\', but it must be "true" or "false"'
 
 
 def _replica_set(space: Space, name: str, annotations: dict[str, str]) -> dict[str, object]:

@@ -35,7 +35,7 @@ def test_a_job_has_an_event_that_its_pods_have_no_rdma(space: Space) -> None:
     message = space.event("silent", "NoRDMA")
     assert message == (
         "its pods will have no RDMA (NcclIbDisabled): container main sets "
-        "NCCL_IB_DISABLE=1: remove the variable"
+        "NCCL_IB_DISABLE=1; remove the variable"
     )
     assert message in space.kubectl("describe", "job", "silent")
     until(lambda: len(space.kubectl("get", "pods", "-l", "app=silent", "-o", "name").split()) == 3)

@@ -169,7 +169,7 @@ def planted(space: Space) -> Iterator[dict[str, str]]:
             "no-fabric",
             "no",
             [
-                "No RDMA: container main requests nvidia.com/gpu, which no fabric lists: request ",
+                "No RDMA: container main requests nvidia.com/gpu, which no fabric lists; request ",
                 "Neither the pod nor its namespace determines the fabric.",
             ],
         ),
@@ -177,7 +177,7 @@ def planted(space: Space) -> Iterator[dict[str, str]]:
             "ambiguous",
             "no",
             [
-                "No RDMA: the required node affinity matches a100-ib and v100-ib: set rdma.lab/",
+                "No RDMA: the required node affinity matches a100-ib and v100-ib; set rdma.lab/",
                 "The pod matches several fabrics",
             ],
         ),
@@ -185,7 +185,7 @@ def planted(space: Space) -> Iterator[dict[str, str]]:
             "non-root",
             "unsure",
             [
-                "RDMA over v100-ib is not certain: container main does not run as root: it needs",
+                "RDMA over v100-ib is not certain: container main does not run as root; it needs",
                 "A container has no effective IPC_LOCK",
                 "IPC_LOCK has no effect for a user other than root",
             ],
@@ -195,7 +195,7 @@ def planted(space: Space) -> Iterator[dict[str, str]]:
             "no",
             [
                 (
-                    "No RDMA: container main sets NCCL_IB_DISABLE=1: remove the variable. The "
+                    "No RDMA: container main sets NCCL_IB_DISABLE=1; remove the variable. The "
                     "container's NCCL_IB_DISABLE=1 turns off RDMA for NCCL only"
                 )
             ],

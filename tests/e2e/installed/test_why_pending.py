@@ -143,7 +143,7 @@ def test_a_quota_on_the_rdma_resource(space: Space) -> None:
         assert answer.code == 1
         assert answer.out.startswith(f"Deployment {space.name}/server\n")
         text = " ".join(answer.out.split())
-        assert "Deployment server has no pods: ReplicaSet server-" in text
+        assert "Deployment server has no pods; ReplicaSet server-" in text
         assert "the ResourceQuota nics is used up: requested: requests.rdma/rdma_v100=1" in text
         assert f"kubectl describe quota nics -n {space.name}" in text
     finally:

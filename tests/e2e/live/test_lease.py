@@ -106,7 +106,7 @@ def test_a_lease_that_is_gone_is_a_problem(cluster: Cluster) -> None:
     cluster.kubectl("delete", "lease", NAME, f"--namespace={SPACE}")
     assert not first.held()
     assert first.lease.missing
-    assert first.lease.problem.startswith(f"the Lease {SPACE}/{NAME} does not exist: apply ")
+    assert first.lease.problem.startswith(f"the Lease {SPACE}/{NAME} does not exist; apply ")
     cluster.kubectl("apply", "--filename=-", input=json.dumps(EMPTY))
     assert first.held()
     assert (first.lease.missing, first.lease.problem) == (False, "")

@@ -68,7 +68,7 @@ def only(given: list[Finding], code: str) -> str:
 def test_the_last_fabric_is_missed() -> None:
     """Without fabrics, failurePolicy decides on all pods; also if no node is known."""
     text = only(findings(configuration("ib"), configuration()), "NoFabricsLeft")
-    assert text.startswith("is empty, so no pod gets RDMA: pods that opted in are rejected")
+    assert text.startswith("is empty, so pods that opted in are rejected")
     assert [finding.code for finding in findings(configuration(), configuration())] == [
         "NoFabricsLeft"
     ]
@@ -79,7 +79,7 @@ def test_the_nodes_of_removed_fabrics_are_counted() -> None:
     old = configuration("ib", "roce", "unused", "stays")
     text = only(findings(old, configuration("stays"), ib=12, roce=1), "FabricWithNodesRemoved")
     assert text == (
-        "no longer has ib (12 nodes), roce (1 node): new pods on these nodes get no RDMA unless "
+        "no longer has ib (12 nodes), roce (1 node), so new pods on these nodes get no RDMA unless "
         "another fabric matches the nodes"
     )
     assert not findings(old, configuration("stays"))
@@ -91,7 +91,7 @@ def test_only_ten_fabrics_are_named() -> None:
     nodes = dict.fromkeys(names, 2)
     given = findings(configuration(*names), configuration("a"), "kubectl", **nodes)
     text = only(given, "FabricWithNodesRemoved")
-    assert "f8 (2 nodes) and 11 more: new pods" in text
+    assert "f8 (2 nodes) and 11 more, so new pods" in text
     assert "f9" not in text
 
 
@@ -105,7 +105,7 @@ def test_a_takeover_of_client_side_applies_is_explained(keeper: str) -> None:
     old = configuration("a", "d", owners=[owner("team", "a", "d"), owns_annotation(keeper)])
     new = configuration("d", owners=[owner("team", "d")])
     assert only(findings(old, new, "team"), "FabricsRemovedByApply") == (
-        "field manager team removes a: the file just applied does not contain it, and this "
+        "field manager team removes a, since the file just applied does not contain it, and this "
         "manager owned it, perhaps because kubectl transferred it from a client-side apply"
     )
 
@@ -117,8 +117,9 @@ def test_several_fabrics_of_a_server_side_apply_are_missed() -> None:
         findings(old, configuration("c", owners=[owner("kubectl", "c")])), "FabricsRemovedByApply"
     )
     assert text == (
-        "field manager kubectl removes a, b: the file just applied does not contain them, and this "
-        "manager owned them from an earlier apply"
+        "field manager kubectl removes a, b, since the file just applied does not contain them, "
+        "and "
+        "this manager owned them from an earlier apply"
     )
     new = configuration("b", "c", owners=[owner("kubectl", "b", "c")])
     assert not findings(old, new)
@@ -217,7 +218,7 @@ def test_the_entries_of_a_manager_count_together() -> None:
     owners = [owner("team", "a", "b"), owner("team", "c"), owner("team")]
     old = configuration("a", "b", "c", owners=owners)
     text = only(findings(old, configuration("x"), "team"), "FabricsRemovedByApply")
-    assert text.startswith("field manager team removes a, b, c: ")
+    assert text.startswith("field manager team removes a, b, c, ")
 
 
 def test_many_managers_and_many_removed_fabrics_are_linear() -> None:

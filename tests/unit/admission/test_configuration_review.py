@@ -106,11 +106,17 @@ def test_what_has_not_changed_need_not_be_right(
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        ([], "the body is a list: it must be an AdmissionReview"),
+        ([], "the body is a list, but it must be an AdmissionReview"),
         (review(uid=""), "request.uid is"),
-        (review(name="n" * 254), "request.name is a string .*: it must be at most 253 characters"),
-        (review(object=[]), "request.object is a list: it must be a FabricConfiguration"),
-        (review(oldObject="x"), "request.oldObject is a string: it must be a FabricConfiguration"),
+        (
+            review(name="n" * 254),
+            "request.name is a string .*, but it must be at most 253 characters",
+        ),
+        (review(object=[]), "request.object is a list, but it must be a FabricConfiguration"),
+        (
+            review(oldObject="x"),
+            "request.oldObject is a string, but it must be a FabricConfiguration",
+        ),
     ],
     ids=["no review", "no uid", "long name", "object", "old object"],
 )

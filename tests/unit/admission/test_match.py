@@ -49,13 +49,13 @@ def _pod(*, os: str = "linux", **annotations: Any) -> dict[str, Any]:
             _pod(enable="true"),
             NamespaceFacts(name="lab", labels={"rdma.lab/enable": "True"}),
             False,
-            f"namespace lab has the label rdma.lab/enable: 'True'; {NEEDS}",
+            f"namespace lab has the label rdma.lab/enable: 'True', but {NEEDS}",
         ),
         (
             _pod(enable="true"),
             NamespaceFacts(name="lab", labels={"rdma.lab/enable": "x" * 99}),
             False,
-            f"namespace lab has the label rdma.lab/enable: '{'x' * 79}; {NEEDS}",
+            f"namespace lab has the label rdma.lab/enable: '{'x' * 79}, but {NEEDS}",
         ),
         (
             _pod(enable="true"),
@@ -142,7 +142,7 @@ SELECTED = "the selectors and conditions of the webhook in site match the pod"
             _requires(("team", "NotIn", ["ml"])),
             TEAM,
             False,
-            "namespace lab has the label team: 'ml'; it needs a label team not in (ml)",
+            "namespace lab has the label team: 'ml', but it needs a label team not in (ml)",
         ),
         (_requires(("team", "NotIn", ["ml"])), LABELED, True, ""),
         (_requires(("team", "Exists", [])), TEAM, True, ""),
@@ -157,13 +157,13 @@ SELECTED = "the selectors and conditions of the webhook in site match the pod"
             _requires(("team", "DoesNotExist", [])),
             TEAM,
             False,
-            "namespace lab has the label team: 'ml'; it needs to be without the label team",
+            "namespace lab has the label team: 'ml', but it needs to be without the label team",
         ),
         (
             _requires(("team", "Near", ["ml"])),
             TEAM,
             False,
-            "namespace lab has the label team: 'ml'; it needs a label team Near (ml)",
+            "namespace lab has the label team: 'ml', but it needs a label team Near (ml)",
         ),
         (
             _requires(("team", "Exists", []), ("tier", "In", ["a"])),
@@ -207,7 +207,7 @@ def test_a_selector_of_pods(labels: Any, *, expected: bool) -> None:
     pod["metadata"]["labels"] = labels
     answer, sentence = predict_call(pod, LABELED, [registration])
     assert answer is expected
-    needed = 'the pod does not match the webhook\'s objectSelector: it needs the label app: "train"'
+    needed = 'the pod does not match the webhook\'s objectSelector; it needs the label app: "train"'
     assert expected or sentence == needed
 
 

@@ -84,38 +84,38 @@ def test_absent_fields_mean_the_usual() -> None:
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        ([1], "the body is a list: it must be an AdmissionReview"),
-        ({}, 'apiVersion is missing: it must be "admission.k8s.io/v1"'),
+        ([1], "the body is a list, but it must be an AdmissionReview"),
+        ({}, 'apiVersion is missing, but it must be "admission.k8s.io/v1"'),
         (
             {**_review(), "apiVersion": "admission.k8s.io/v1beta1"},
             (
-                "apiVersion is a string ('admission.k8s.io/v1beta1'): "
+                "apiVersion is a string ('admission.k8s.io/v1beta1'), but "
                 'it must be "admission.k8s.io/v1"'
             ),
         ),
         (
             {**_review(), "kind": "Pod"},
-            "kind is a string ('Pod'): it must be \"AdmissionReview\"",
+            "kind is a string ('Pod'), but it must be \"AdmissionReview\"",
         ),
-        ({**_review(), "request": None}, "request is missing: it must be an AdmissionRequest"),
-        ({**_review(), "request": []}, "request is a list: it must be an AdmissionRequest"),
-        (_review(uid=None), f"request.uid is missing: {UID}"),
+        ({**_review(), "request": None}, "request is missing, but it must be an AdmissionRequest"),
+        ({**_review(), "request": []}, "request is a list, but it must be an AdmissionRequest"),
+        (_review(uid=None), f"request.uid is missing, but {UID}"),
         (
             _review(uid=""),
-            f"request.uid is a string (''): {UID}",
+            f"request.uid is a string (''), but {UID}",
         ),
-        (_review(uid=7), f"request.uid is a number (7): {UID}"),
+        (_review(uid=7), f"request.uid is a number (7), but {UID}"),
         (
             _review(uid="u" * 129),
-            f"request.uid is a string ('{'u' * 58}…): {UID}",
+            f"request.uid is a string ('{'u' * 58}…), but {UID}",
         ),
         (
             _review(namespace="n" * 64),
-            f"request.namespace is a string ('{'n' * 58}…): it must be at most 63 characters",
+            f"request.namespace is a string ('{'n' * 58}…), but it must be at most 63 characters",
         ),
-        (_review(object=["env"]), "request.object is a list: it must be a Pod"),
-        (_review(object="secret"), "request.object is a string: it must be a Pod"),
-        (_review(object="a (secret)"), "request.object is a string: it must be a Pod"),
+        (_review(object=["env"]), "request.object is a list, but it must be a Pod"),
+        (_review(object="secret"), "request.object is a string, but it must be a Pod"),
+        (_review(object="a (secret)"), "request.object is a string, but it must be a Pod"),
     ],
 )
 def test_a_malformed_review_is_refused_with_its_place(document: Any, message: str) -> None:

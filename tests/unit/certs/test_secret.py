@@ -212,7 +212,7 @@ def test_an_immutable_secret_is_refused() -> None:
     api = _api()
     api.stored[SECRET]["immutable"] = True
     message = (
-        r"^Secret rdma-webhook/rdma-webhook-ca is immutable: delete the Secret, wait until the "
+        r"^Secret rdma-webhook/rdma-webhook-ca is immutable; delete the Secret, wait until the "
         r"replicas have created it again, and repeat the command$"
     )
     with pytest.raises(ApiError, match=message):

@@ -402,7 +402,7 @@ def test_goes_on_in_a_thread_until_it_is_stopped() -> None:
 
 FROZEN = (
     "Secret rdma-webhook/rdma-webhook-ca: it is immutable, so its CA can be neither replaced nor "
-    "repaired: delete the Secret, and the replicas will create it again with the same CA"
+    "repaired; delete the Secret, and the replicas will create it again with the same CA"
 )
 
 
@@ -466,7 +466,7 @@ def test_another_ca_in_an_immutable_secret_takes_no_trust_away(api: Objects) -> 
         (
             {},
             (
-                "Secret rdma-webhook/rdma-webhook-ca: it is immutable and has no CA: delete the "
+                "Secret rdma-webhook/rdma-webhook-ca: it is immutable and has no CA; delete the "
                 "Secret, and the replicas will create it again with a CA"
             ),
         ),

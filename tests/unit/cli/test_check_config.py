@@ -25,7 +25,7 @@ def test_check_config_of_a_valid_file(shell: Shell) -> None:
 def test_check_config_of_a_file_without_a_spec(shell: Shell) -> None:
     """A field outside the spec is an error like any other, also for the exit code."""
     shell.file("flat.yaml", FABRICS.replace("spec:\n", "").replace("\n  ", "\n"))
-    message = "fabrics: is a field of spec: put it below `spec:`, indented"
+    message = "fabrics: is a field of spec; put it below `spec:`, indented"
     lines = f"flat.yaml:3: error: {message} [UnknownField]\n✘ flat.yaml: 1 error, 0 warnings\n"
     assert shell("check-config", "flat.yaml") == (1, lines, "")
     refused = (2, "", f"rdma-webhook: error: flat.yaml:3: {message}\n")
@@ -74,7 +74,7 @@ def test_check_config_warns_about_values_that_the_api_server_would_reject(shell:
         0,
         (
             "typed.yaml:10: warning: spec.fabrics[0].env.A: kubectl sends the number 1, but the "
-            "API server requires a string: put the value in quotes [RejectedByAPIServer]"
+            "API server requires a string; put the value in quotes [RejectedByAPIServer]"
         ),
     )
 

@@ -207,4 +207,4 @@ def test_pods_may_stand_between_options(files: Shell, monkeypatch: pytest.Monkey
 def test_fabrics_asks_for_the_output_that_it_reads(shell: Shell) -> None:
     """A fabrics file after -f is refused with the command that lists the nodes."""
     answer = shell("fabrics", "-c", "fabrics.yaml", "-f", "fabrics.yaml")
-    assert "kind 'FabricConfiguration': pass the output of `kubectl get nodes -o" in answer.err
+    assert "kind 'FabricConfiguration'; pass the output of `kubectl get nodes -o" in answer.err

@@ -191,7 +191,7 @@ def test_a_folder_is_read_with_its_subdirectories(shell: Shell) -> None:
         assert pods == ["all/b/a.yaml:1", "all/b/deep/pod.json:1"]
         services = "no pod template in Service a, Service b, Service k, Service m, Service z"
         assert services in " ".join(answer.out.split())
-        assert "note: all/c is a Helm chart: run helm template all/c |" in answer.err
+        assert "note: all/c is a Helm chart; run helm template all/c |" in answer.err
     diff = ("diff-config", "fabrics.yaml", "-c", "fabrics.yaml", "-f", "all")
     assert "2 pods" in shell(*diff, "-R").out
 
@@ -224,7 +224,7 @@ def test_a_folder_of_kustomize_is_walked(shell: Shell) -> None:
     skipped, built = answer.err.splitlines()
     assert skipped.startswith("rdma-webhook: note: skipped: base/patch.yaml: document 1, line 1: ")
     assert built == (
-        "rdma-webhook: note: base is built by kustomize: run kustomize build base "
+        "rdma-webhook: note: base is built by kustomize; run kustomize build base "
         "| rdma-webhook preview -"
     )
 
@@ -235,7 +235,7 @@ def test_a_helm_chart_is_walked(shell: Shell) -> None:
     shell.file("chart/values.yaml", "replicas: 3\n")
     shell.file("chart/template.yaml", "{{- if .Values.x }}\na: 1\n{{- end }}\n")
     answer = preview(shell, "chart")
-    how = "chart is a Helm chart: run helm template chart | rdma-webhook preview -"
+    how = "chart is a Helm chart; run helm template chart | rdma-webhook preview -"
     assert (answer.code, answer.out) == (2, "")
     *skipped, error = answer.err.splitlines()
     assert [line.split(": ")[3] for line in skipped] == ["chart/template.yaml", "chart/values.yaml"]
@@ -269,7 +269,7 @@ def test_a_named_file_of_kustomize_is_refused_with_a_remedy(shell: Shell) -> Non
     shell.file("base/kustomization.yaml", KUSTOMIZATION)
     answer = preview(shell, "base/kustomization.yaml")
     assert answer.code == 2
-    how = "(base is built by kustomize: run kustomize build base | rdma-webhook preview -)"
+    how = "(base is built by kustomize; run kustomize build base | rdma-webhook preview -)"
     assert how in answer.err
 
 

@@ -155,4 +155,4 @@ def test_a_namespace_that_cannot_be_is_refused(shell: Shell) -> None:
     """No API server has such a namespace, so facts about it would be meaningless."""
     answer = preview(shell, "-n", "A_B", "pod.yaml")
     assert (answer.code, answer.out) == (2, "")
-    assert "'A_B' is not a valid namespace name: write at most 63 lowercase letters" in answer.err
+    assert "'A_B' is not a valid namespace name; write at most 63 lowercase letters" in answer.err

@@ -35,7 +35,7 @@ def test_a_line_for_editors(location: Location, line: str) -> None:
 def test_the_remedy_follows_the_text() -> None:
     """As a clause after a colon, without the period of the sentence."""
     finding = _finding(_PATH, "List names, such as mlx5_0.")
-    message = "spec.fabrics[0].hcas: is empty: list names, such as mlx5_0"
+    message = "spec.fabrics[0].hcas: is empty; list names, such as mlx5_0"
     assert compiler_line(finding) == f"fabrics.yaml:3:7: error: {message} [NoHcas]"
     assert located_text(finding) == f"fabrics.yaml:3:7: {message}"
 

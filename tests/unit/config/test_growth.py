@@ -116,8 +116,8 @@ def test_several_rivals_are_reported_once() -> None:
     shared = "nvidia.com/gpu also belongs to fabric 'a'"
     messages = [message for _, _, message in findings(text(*(fabric(name) for name in "abc")))]
     assert messages == [
-        f"{shared}: {remedy}",
-        f"{shared} and to 1 more fabric: {remedy}",
+        f"{shared}; {remedy}",
+        f"{shared} and to 1 more fabric; {remedy}",
     ]
 
 
@@ -184,7 +184,7 @@ def test_a_prefix_is_reported_for_a_single_device_of_another_fabric() -> None:
         fabric("c", match={"gpuProducts": ["C"]}, hcas=["ibp2", "ibp3"]),
     )
     expected = (
-        "'ibp' also matches 'ibp1' of excludeHcas in fabric 'a': write a longer prefix, or "
+        "'ibp' also matches 'ibp1' of excludeHcas in fabric 'a'; write a longer prefix, or "
         "list exact names in hcas"
     )
     messages = [message for _, path, message in findings(file) if "hcaPrefixes[" in path]
@@ -226,7 +226,7 @@ def test_a_file_is_bounded() -> None:
     fabrics = hostile.GROWING["no fabrics"](4001)
     assert LIMITS.size == 1 << 20
     assert judged(values)[2] == "f.yaml:6: contains more than the maximum of 35,000 values"
-    assert judged(fabrics)[2] == "f.yaml:4: there are 4,001 fabrics: the maximum is 4,000"
+    assert judged(fabrics)[2] == "f.yaml:4: there are 4,001 fabrics; the maximum is 4,000"
 
 
 def test_thousands_of_fabrics_on_one_resource_are_valid() -> None:

@@ -136,7 +136,7 @@ def test_a_spec_has_a_maximum_size() -> None:
         ("a" * (MAX_SPEC_BYTES - empty + 1), MAX_SPEC_BYTES + 1),
     ):
         spec = {"fabrics": [], "x": text}
-        too_large = f"the spec has {size:,} bytes as JSON: the maximum is 163,840, since the object"
+        too_large = f"the spec has {size:,} bytes as JSON; the maximum is 163,840, since the object"
         message = "spec.x: unknown field" if size == MAX_SPEC_BYTES else too_large
         assert message in problems(configured(spec=spec))
         with pytest.raises(InvalidConfiguration) as error:

@@ -42,7 +42,7 @@ fabrics:
     )
     assert refused(written).splitlines() == [
         (
-            "f.yaml:5: spec.defaults.fabric: no fabric is called 'v100' (did you mean v100-ib?): "
+            "f.yaml:5: spec.defaults.fabric: no fabric is called 'v100' (did you mean v100-ib?); "
             "write the name of a fabric in the file, or remove defaults.fabric"
         ),
         "f.yaml:6: spec.defaults.hcol: unknown field (did you mean hcoll?)",
@@ -53,14 +53,14 @@ fabrics:
         ),
         (
             "f.yaml:12: spec.fabrics[0].resources[0].name: 'rdma/rdma-v100' is not a resource that "
-            "the device plugin can offer: write letters, digits and _, such as rdma/rdma_v100"
+            "the device plugin can offer; write letters, digits and _, such as rdma/rdma_v100"
         ),
         (
             "f.yaml:13: spec.fabrics[0].resources[0].count: must be a whole number from 1 to 1000, "
             "or per-gpu, not 'many'"
         ),
         (
-            "f.yaml:16: spec.fabrics[1].hcas: device names differ between pods in mode sr-iov: "
+            "f.yaml:16: spec.fabrics[1].hcas: device names differ between pods in mode sr-iov; "
             "remove hcas"
         ),
     ]
@@ -226,7 +226,7 @@ fabrics:
     )
     with pytest.raises(InvalidConfiguration) as caught:
         parse_fabrics(written, "f.yaml")
-    messages = [compiler_line(finding).rpartition(": ")[0] for finding in caught.value.findings]
+    messages = [compiler_line(finding).rpartition("; ")[0] for finding in caught.value.findings]
     assert messages == [
         "f.yaml:6: warning: spec.fabrics[0].hcas[0]: 'ib0' looks like a network interface",
         "f.yaml:6: warning: spec.fabrics[0].hcas[10]: 'ib1' looks like a network interface",
@@ -267,14 +267,14 @@ def test_warnings_come_with_the_fabrics() -> None:
         (
             "",
             (
-                "f.yaml: the file is empty: a fabrics file begins with apiVersion: "
+                "f.yaml: the file is empty; a fabrics file begins with apiVersion: "
                 "rdma.lab/v1alpha1 and kind: FabricConfiguration"
             ),
         ),
         (
             "# nothing\n---\n",
             (
-                "f.yaml: the file is empty: a fabrics file begins with apiVersion: "
+                "f.yaml: the file is empty; a fabrics file begins with apiVersion: "
                 "rdma.lab/v1alpha1 and kind: FabricConfiguration"
             ),
         ),
@@ -282,21 +282,21 @@ def test_warnings_come_with_the_fabrics() -> None:
         ("fabrics", "f.yaml:1: the file is 'fabrics', not a mapping"),
         (
             below_spec("fabrics: []\n") + "---\nx: 1",
-            "f.yaml:6: the file contains several documents: a fabrics file is one document",
+            "f.yaml:6: the file contains several documents; a fabrics file is one document",
         ),
         (
             "fabrics: []",
             (
-                "f.yaml:1: apiVersion: is missing: write apiVersion: rdma.lab/v1alpha1\n"
-                "f.yaml:1: kind: is missing: write kind: FabricConfiguration"
+                "f.yaml:1: apiVersion: is missing; write apiVersion: rdma.lab/v1alpha1\n"
+                "f.yaml:1: kind: is missing; write kind: FabricConfiguration"
             ),
         ),
         (
             "ApiVersion: rdma.lab/v1alpha1\nknd: FabricConfiguration\nfabrics: []",
             (
-                "f.yaml:1: apiVersion: is missing: write apiVersion: rdma.lab/v1alpha1 instead of "
+                "f.yaml:1: apiVersion: is missing; write apiVersion: rdma.lab/v1alpha1 instead of "
                 "'ApiVersion'\n"
-                "f.yaml:1: kind: is missing: write kind: FabricConfiguration instead of 'knd'"
+                "f.yaml:1: kind: is missing; write kind: FabricConfiguration instead of 'knd'"
             ),
         ),
         (
@@ -307,7 +307,7 @@ def test_warnings_come_with_the_fabrics() -> None:
             below_spec("fabric: []\n").replace("FabricConfiguration", "Pod"),
             "f.yaml:2: kind: must be FabricConfiguration, not 'Pod'",
         ),
-        (HEAD, "f.yaml:1: spec: is missing: write spec, with fabrics below it"),
+        (HEAD, "f.yaml:1: spec: is missing; write spec, with fabrics below it"),
         (
             below_spec("fabrics:\n"),
             ("f.yaml:4: spec.fabrics: is missing (the fabrics; `[]` if there are none yet)"),
@@ -325,7 +325,7 @@ def test_warnings_come_with_the_fabrics() -> None:
         ),
         (
             below_spec("fabrics: []\nfabrics: []"),
-            ("f.yaml:5: 'fabrics' is here and on line 4: remove one"),
+            ("f.yaml:5: 'fabrics' is here and on line 4; remove one"),
         ),
     ],
 )
@@ -349,11 +349,11 @@ def test_a_file_that_is_none_gets_one_clear_error(written: str, message: str) ->
         ),
         (
             {"gpuResources": []},
-            ("spec.fabrics[0].gpuResources", "unknown field here: it belongs in fabrics[].match"),
+            ("spec.fabrics[0].gpuResources", "unknown field here; it belongs in fabrics[].match"),
         ),
         (
             {"match": {"hcas": []}},
-            ("spec.fabrics[0].match.hcas", "unknown field here: it belongs in fabrics[]"),
+            ("spec.fabrics[0].match.hcas", "unknown field here; it belongs in fabrics[]"),
         ),
         (
             {"match": {"nvlink": 1}},
@@ -401,39 +401,39 @@ def test_a_file_that_is_none_gets_one_clear_error(written: str, message: str) ->
             {"hcas": "mlx5_0"},
             (
                 "spec.fabrics[0].hcas",
-                "hcas must be a list, not 'mlx5_0': write [mlx5_0]",
+                "hcas must be a list, not 'mlx5_0'; write [mlx5_0]",
             ),
         ),
         (
             {"hcas": "mlx5_0, mlx5_1"},
             (
                 "spec.fabrics[0].hcas",
-                "hcas must be a list, not 'mlx5_0, mlx5_1': write [mlx5_0, mlx5_1]",
+                "hcas must be a list, not 'mlx5_0, mlx5_1'; write [mlx5_0, mlx5_1]",
             ),
         ),
         (
             {"match": [{"gpuProducts": []}]},
             (
                 "spec.fabrics[0].match",
-                "match must be a mapping of its fields, not a list: leave out the dash",
+                "match must be a mapping of its fields, not a list; leave out the dash",
             ),
         ),
         (
             {"env": ["A=1", "B=x=y"]},
-            ("spec.fabrics[0].env", 'env must be a mapping, not a list: write {A: "1", B: x=y}'),
+            ("spec.fabrics[0].env", 'env must be a mapping, not a list; write {A: "1", B: x=y}'),
         ),
         (
             {"env": [{"name": "NCCL_DEBUG", "value": "INFO"}, {"name": "A", "value": True}]},
             (
                 "spec.fabrics[0].env",
-                'env must be a mapping, not a list: write {NCCL_DEBUG: INFO, A: "true"}',
+                'env must be a mapping, not a list; write {NCCL_DEBUG: INFO, A: "true"}',
             ),
         ),
         (
             {"env": [{"A": 1}, {"B": None}, {"C": "x"}, {"D": "y"}, {"E": "z"}]},
             (
                 "spec.fabrics[0].env",
-                'env must be a mapping, not a list: write {A: "1", B: "", C: x, D: "y", ...}',
+                'env must be a mapping, not a list; write {A: "1", B: "", C: x, D: "y", ...}',
             ),
         ),
         (
@@ -457,14 +457,14 @@ def test_a_file_that_is_none_gets_one_clear_error(written: str, message: str) ->
         ),
         (
             {"env": {"A": None}},
-            ("spec.fabrics[0].env.A", 'A has no value: write "" for an empty string'),
+            ("spec.fabrics[0].env.A", 'A has no value; write "" for an empty string'),
         ),
         ({"env": {"A": {}}}, ("spec.fabrics[0].env.A", "A must be a string, not a mapping")),
         (
             {"rateGbps": "100"},
             (
                 "spec.fabrics[0].rateGbps",
-                "rateGbps must be a whole number, not '100': remove the quotes",
+                "rateGbps must be a whole number, not '100'; remove the quotes",
             ),
         ),
         (
@@ -475,7 +475,7 @@ def test_a_file_that_is_none_gets_one_clear_error(written: str, message: str) ->
             {"rateGbps": "-5"},
             (
                 "spec.fabrics[0].rateGbps",
-                "rateGbps must be a whole number, not '-5': remove the quotes",
+                "rateGbps must be a whole number, not '-5'; remove the quotes",
             ),
         ),
         (
@@ -493,17 +493,17 @@ def test_a_file_that_is_none_gets_one_clear_error(written: str, message: str) ->
                 "rateGbps must be a whole number, not '10000000000000000000'",
             ),
         ),
-        ({"rateGbps": 0}, ("spec.fabrics[0].rateGbps", "0 is too small: the minimum is 1")),
+        ({"rateGbps": 0}, ("spec.fabrics[0].rateGbps", "0 is too small; the minimum is 1")),
         (
             {"qos": {"trafficClass": 256}},
-            ("spec.fabrics[0].qos.trafficClass", "256 is too large: the maximum is 255"),
+            ("spec.fabrics[0].qos.trafficClass", "256 is too large; the maximum is 255"),
         ),
         (
             {"qos": {"pkey": "0x8000"}},
             (
                 "spec.fabrics[0].qos.pkey",
                 (
-                    "'0x8000' is not a partition key: write 0x1 to 0x7fff, or 0x8001 to 0xffff "
+                    "'0x8000' is not a partition key; write 0x1 to 0x7fff, or 0x8001 to 0xffff "
                     "with the membership bit"
                 ),
             ),
@@ -520,7 +520,7 @@ def test_a_file_that_is_none_gets_one_clear_error(written: str, message: str) ->
         ),
         (
             {"hcas": [None]},
-            ("spec.fabrics[0].hcas[0]", 'hcas[0] has no value: write "" for an empty string'),
+            ("spec.fabrics[0].hcas[0]", 'hcas[0] has no value; write "" for an empty string'),
         ),
     ],
 )
@@ -559,7 +559,7 @@ def test_an_unknown_default_lists_the_fabrics(names: tuple[str, ...], hint: str)
     written = text(*(fabric(name=name) for name in names), defaults={"fabric": "v100"})
     level, path, message = findings(written)[0]
     assert (level, path) == ("error", "spec.defaults.fabric")
-    assert message.startswith(f"no fabric is called 'v100' ({hint}): ")
+    assert message.startswith(f"no fabric is called 'v100' ({hint}); ")
 
 
 def test_a_prefix_of_drivers_names_is_no_misspelling() -> None:
@@ -568,7 +568,7 @@ def test_a_prefix_of_drivers_names_is_no_misspelling() -> None:
         messages = [
             message for *_, message in findings(text(fabric(hcas=[], hcaPrefixes=[prefix])))
         ]
-        hint = f"no driver's names begin with {prefix!r} (did you mean {intended}?): "
+        hint = f"no driver's names begin with {prefix!r} (did you mean {intended}?); "
         assert any(message.startswith(hint) for message in messages) is bool(intended)
         assert not any("drivers give" in message for message in messages)
 

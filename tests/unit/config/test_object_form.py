@@ -29,8 +29,8 @@ def test_fields_outside_spec_are_errors_with_their_lines(spec: str) -> None:
     with pytest.raises(InvalidConfiguration) as caught:
         parse_fabrics(FLAT.replace("# The newest first.\n", spec or "# No spec.\n"), "f.yaml")
     assert str(caught.value).splitlines() == [
-        "f.yaml:4: fabrics: is a field of spec: put it below `spec:`, indented",
-        "f.yaml:7: defaults: is a field of spec: put it below `spec:`, indented",
+        "f.yaml:4: fabrics: is a field of spec; put it below `spec:`, indented",
+        "f.yaml:7: defaults: is a field of spec; put it below `spec:`, indented",
     ]
 
 
@@ -40,7 +40,7 @@ def test_fields_outside_spec_are_errors_with_their_lines(spec: str) -> None:
         (
             below_spec("fabrics: []\n") + "defaults: {}\n",
             "defaults",
-            "defaults is a field of spec: put it below `spec:`, indented",
+            "defaults is a field of spec; put it below `spec:`, indented",
         ),
         (
             below_spec("fabrics: []\n") + "metdata: {}\n",
@@ -60,12 +60,18 @@ def test_fields_outside_spec_are_errors_with_their_lines(spec: str) -> None:
         (
             below_spec("fabrics: []\n") + "metadata: {name: site}\n",
             "metadata.name",
-            "name must be default, not 'site': the webhook reads only the object named default",
+            (
+                "name must be default, not 'site', since the webhook reads only the object named "
+                "default"
+            ),
         ),
         (
             below_spec("fabrics: []\n") + "metadata: {name: }\n",
             "metadata.name",
-            "name must be default, not nothing: the webhook reads only the object named default",
+            (
+                "name must be default, not nothing, since the webhook reads only the object named "
+                "default"
+            ),
         ),
         (
             below_spec("fabrics: []\n") + "metadata: []\n",
@@ -81,7 +87,7 @@ def test_fields_outside_spec_are_errors_with_their_lines(spec: str) -> None:
         (
             HEAD + "specs: {}\n",
             "spec",
-            "spec is missing: write spec instead of 'specs', with fabrics below it",
+            "spec is missing; write spec instead of 'specs', with fabrics below it",
         ),
     ],
 )

@@ -19,7 +19,7 @@ FILE = (
     single_fabric("h100", "nvidia.com/h100", "rdma/rdma_h100") + "    libraries: [nccl]\n    %s\n"
 )
 CROSS_NIC = "env.NCCL_CROSS_NIC: kubectl sends the"
-QUOTE = "but the API server requires a string: put the value in quotes"
+QUOTE = "but the API server requires a string; put the value in quotes"
 
 
 def warned(line: str, *, for_kubectl_apply: bool = True) -> list[str]:
@@ -46,13 +46,13 @@ def warned(line: str, *, for_kubectl_apply: bool = True) -> list[str]:
         (
             "match: {nodeLabels: {pool: a100-*}}",
             (
-                "match.nodeLabels.pool: the API server requires a list, not 'a100-*': write "
+                "match.nodeLabels.pool: the API server requires a list, not 'a100-*'; write "
                 '["a100-*"]'
             ),
         ),
         (
             "match: {nodeLabels: {pool: 12}}",
-            'match.nodeLabels.pool: the API server requires a list, not 12: write ["12"]',
+            'match.nodeLabels.pool: the API server requires a list, not 12; write ["12"]',
         ),
         (
             "match: {nodeLabels: {pool: [12]}}",

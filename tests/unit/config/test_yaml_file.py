@@ -127,26 +127,26 @@ def test_a_quoted_merge_key_is_a_key() -> None:
         ),
         ("a: \x07", "f.yaml: not YAML: control characters are not allowed"),
         ("a: \ud800", "f.yaml: not YAML: surrogates not allowed"),
-        ("a: 1\nb: 2\na: 3", "f.yaml:3: 'a' is here and on line 1: remove one"),
+        ("a: 1\nb: 2\na: 3", "f.yaml:3: 'a' is here and on line 1; remove one"),
         (
             "a: {b: 1, b: 2}\na: 1",
             (
-                "f.yaml:1: 'b' is here and on line 1: remove one\nf.yaml:2: 'a' is here and on "
-                "line 1: remove one"
+                "f.yaml:1: 'b' is here and on line 1; remove one\nf.yaml:2: 'a' is here and on "
+                "line 1; remove one"
             ),
         ),
-        ("a: !!binary aGk=", "f.yaml:1: the tag !!binary is not supported: write the plain value"),
+        ("a: !!binary aGk=", "f.yaml:1: the tag !!binary is not supported; write the plain value"),
         (
             "a: !!python/name:os.system x",
-            "f.yaml:1: the tag !!python/name:os.system is not supported: write the plain value",
+            "f.yaml:1: the tag !!python/name:os.system is not supported; write the plain value",
         ),
-        ("a: !!set {b}", "f.yaml:1: the tag !!set is not supported: write the plain value"),
+        ("a: !!set {b}", "f.yaml:1: the tag !!set is not supported; write the plain value"),
         (
             "x: &x {a: 1}\ny:\n  <<: *x",
-            "f.yaml:3: merge keys (<<) are not supported: write the merged fields out",
+            "f.yaml:3: merge keys (<<) are not supported; write the merged fields out",
         ),
         ("[a]: 1", "f.yaml:1: a key must be a string, not a list or a mapping"),
-        ("a: &a x\n*a : b", "f.yaml:2: alias *a cannot be a key: write the key out"),
+        ("a: &a x\n*a : b", "f.yaml:2: alias *a cannot be a key; write the key out"),
         (
             "a: *b",
             ("f.yaml:1: alias *b has no anchor before it (quote a value that begins with *)"),
@@ -190,7 +190,7 @@ def test_aliases_count_for_the_depth() -> None:
 
 def test_a_mistake_below_an_anchor_is_reported_once() -> None:
     """It is reported once, however often the aliases are used."""
-    message = "f.yaml:1: 'b' is here and on line 1: remove one"
+    message = "f.yaml:1: 'b' is here and on line 1; remove one"
     assert problem("a: &a {b: 1, b: 2}\nc: [*a, *a]") == message
 
 
@@ -219,7 +219,9 @@ def test_a_file_is_read_as_utf8(tmp_path: Path) -> None:
     path = tmp_path / "f"
     path.write_bytes(b"\xef\xbb\xbfa: \xc3\xa9")
     assert decode(read_file(path, LIMITS), "f") == "a: é"
-    with pytest.raises(InvalidConfiguration, match=r"^f:2: byte 0xe9 is not UTF-8: save it as"):
+    with pytest.raises(
+        InvalidConfiguration, match=r"^f:2: byte 0xe9 is not UTF-8; save the file as"
+    ):
         decode(b"a: 1\nb: \xe9", "f")
 
 

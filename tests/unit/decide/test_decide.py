@@ -35,7 +35,7 @@ from webhook.model.nodes import FabricIndex
 from webhook.model.pod import PodManifest
 from webhook.model.quantity import MAX_QUANTITY
 
-CLAIMED_BY_NONE = f"a NIC that no fabric lists: {FOREIGN_REMEDY}"
+CLAIMED_BY_NONE = f"a NIC that no fabric lists; {FOREIGN_REMEDY}"
 EFA = {"vpc.amazonaws.com/efa": "1"}
 ROCE = fabric(
     gpu_resources=frozenset({"nvidia.com/v100"}),
@@ -154,7 +154,7 @@ def test_a_pod_may_be_decided_as_if_it_had_opted_in() -> None:
         (
             pod(annotations={"rdma.lab/enable": "yes"}),
             "InvalidAnnotation",
-            'annotation rdma.lab/enable is \'yes\': it must be "true" or "false"',
+            'annotation rdma.lab/enable is \'yes\', but it must be "true" or "false"',
         ),
         (
             pod(annotations={"rdma.lab/containers": "x"}),
@@ -171,8 +171,8 @@ def test_a_pod_may_be_decided_as_if_it_had_opted_in() -> None:
             "FabricConflict",
             (
                 "annotation rdma.lab/fabric=h100-roce implies fabric h100-roce, "
-                "but nvidia.com/v100 in container trainer implies fabric v100-ib: "
-                "remove one of the two"
+                "but nvidia.com/v100 in container trainer implies fabric v100-ib; "
+                "remove one of these two settings"
             ),
         ),
         (
@@ -180,7 +180,7 @@ def test_a_pod_may_be_decided_as_if_it_had_opted_in() -> None:
             "ContainersRequired",
             (
                 "annotation rdma.lab/fabric is set, but no container requests a GPU or an RDMA "
-                "resource: set rdma.lab/containers to one or more of: a, b"
+                "resource; set rdma.lab/containers to one or more of: a, b"
             ),
         ),
         (
@@ -363,7 +363,7 @@ def test_with_a_foreign_nic_the_fabrics_mutations_are_closed() -> None:
     ] == ["skipped"]
     assert decision.warnings[0] == (
         "rdma.lab: RDMA not certain: vpc.amazonaws.com/efa in container trainer is "
-        "a NIC that no fabric lists: if it belongs t..."
+        "a NIC that no fabric lists; if it belongs t..."
     )
 
 
@@ -388,7 +388,7 @@ def test_without_a_fabric_only_what_every_fabric_needs_is_done() -> None:
         True,
         "FabricUnknown",
         (
-            "container trainer requests nvidia.com/gpu, which no fabric lists: "
+            "container trainer requests nvidia.com/gpu, which no fabric lists; "
             "request nvidia.com/v100 (v100-ib), nvidia.com/h100 (h100-roce), or add nvidia.com/gpu "
             "to gpuResources of the fabric that has it"
         ),
@@ -401,7 +401,7 @@ TWO = (
     fabric("north", gpu_resources=frozenset({"nvidia.com/gpu"})),
     fabric("south", gpu_resources=frozenset({"nvidia.com/gpu"})),
 )
-FITS_TWO = "nvidia.com/gpu in container trainer matches north and south: set rdma.lab/fabric"
+FITS_TWO = "nvidia.com/gpu in container trainer matches north and south; set rdma.lab/fabric"
 
 
 def test_an_ambiguous_fabric_is_as_unknown() -> None:
@@ -612,7 +612,7 @@ def test_a_fabric_in_a_label_of_the_namespace_is_warned_of() -> None:
     key = "rdma.lab/fabric"
     manifest = pod(unclaimed("a"), annotations={"rdma.lab/containers": "a"})
     labeled = NamespaceFacts(name="lab", labels={key: "v100-ib"})
-    message = f"the namespace has {key} as a label: it must be an annotation"
+    message = f"the namespace has {key} as a label, but it must be an annotation"
     decision = decide_on(manifest, decision_input(namespace=labeled))
     assert outcomes_of(decision, POD_REMARKS) == [("", "warned", "NamespaceFabric", message)]
     annotated = replace(labeled, annotations={key: "v100-ib"})
@@ -750,8 +750,8 @@ _LIMITS = 'spec.containers[0].resources.limits["{}"]: '
         (
             pod(annotations={"rdma.lab/devices": 10**5000}),
             (
-                "annotation rdma.lab/devices is a number (too many digits to be shown): it must be "
-                "a whole number of RDMA devices for each container, 0 for none, in quotes"
+                "annotation rdma.lab/devices is a number (too many digits to be shown), but it "
+                "must be a whole number of RDMA devices for each container, 0 for none, in quotes"
             ),
         ),
     ],

@@ -77,7 +77,7 @@ def test_nothing_says_which_fabric() -> None:
         "",
         FABRIC_UNKNOWN,
         (
-            "the pod's fabric cannot be determined: set rdma.lab/fabric to the fabric of its "
+            "the pod's fabric cannot be determined; set rdma.lab/fabric to the fabric of its "
             "nodes, north, south or east"
         ),
     )
@@ -92,7 +92,7 @@ def test_nothing_says_which_fabric() -> None:
 def test_a_device_that_no_fabric_claims_is_named(name: str) -> None:
     """The message names the gap in the configuration; a quantity of zero is not a device."""
     assert resolved(using("example.com/npu", name)).message == (
-        f"container trainer requests {name}, which no fabric lists: "
+        f"container trainer requests {name}, which no fabric lists; "
         + (
             "rename it to the fabric's resource, or remove it and set rdma.lab/fabric and "
             "rdma.lab/containers"
@@ -101,14 +101,14 @@ def test_a_device_that_no_fabric_claims_is_named(name: str) -> None:
         )
     )
     without_device = pod(container(resources=quantities({name: "0"})))
-    assert resolved(without_device).message.startswith("the pod's fabric cannot be determined: ")
+    assert resolved(without_device).message.startswith("the pod's fabric cannot be determined; ")
 
 
 def test_a_gpu_that_some_fabrics_may_have() -> None:
     """A fabric without gpuResources may have any GPU, until its nodes are known."""
     unlisting = fabric("west", node_labels={})
     assert resolved(using("nvidia.com/gpu"), decision_input(EAST, unlisting)).message == (
-        "container trainer requests nvidia.com/gpu, which no fabric lists: "
+        "container trainer requests nvidia.com/gpu, which no fabric lists; "
         "set rdma.lab/fabric to the fabric of its nodes, west"
     )
 
@@ -131,7 +131,7 @@ def test_a_gpu_that_some_fabrics_may_have() -> None:
 def test_a_gpu_that_no_fabric_has(fabrics: tuple[Fabric, ...], remedy: str) -> None:
     """To name a fabric would leave the pod Pending: it has other GPUs."""
     assert resolved(using("nvidia.com/gpu"), decision_input(*fabrics)).message == (
-        "container trainer requests nvidia.com/gpu, which no fabric lists: "
+        "container trainer requests nvidia.com/gpu, which no fabric lists; "
         f"{remedy}nvidia.com/gpu to gpuResources of the fabric that has it"
     )
 
@@ -141,7 +141,7 @@ def test_a_gpu_that_no_node_of_the_fabrics_offers() -> None:
     base = decision_input(fabric("west", node_labels={}))
     cluster = base._replace(fabric_index=FabricIndex(inhabited_fabrics=frozenset({"west"})))
     assert resolved(using("nvidia.com/gpu"), cluster).message == (
-        "container trainer requests nvidia.com/gpu, which no fabric lists: "
+        "container trainer requests nvidia.com/gpu, which no fabric lists; "
         "add nvidia.com/gpu to gpuResources of the fabric that has it"
     )
 
@@ -257,7 +257,8 @@ def test_an_rdma_resource_of_zero_is_no_evidence() -> None:
             "north",
             (
                 "annotation rdma.lab/fabric=north implies fabric north, "
-                "but nvidia.com/l40 in container trainer implies fabric east: remove one of the two"
+                "but nvidia.com/l40 in container trainer implies fabric east; remove one of "
+                "these two settings"
             ),
         ),
         (
@@ -265,7 +266,8 @@ def test_an_rdma_resource_of_zero_is_no_evidence() -> None:
             "north",
             (
                 "annotation rdma.lab/fabric=north implies fabric north, "
-                "but rdma/east in container trainer implies fabric east: remove one of the two"
+                "but rdma/east in container trainer implies fabric east; remove one of these two "
+                "settings"
             ),
         ),
         (
@@ -273,8 +275,8 @@ def test_an_rdma_resource_of_zero_is_no_evidence() -> None:
             None,
             (
                 "rdma/east in container trainer implies fabric east, "
-                "but nvidia.com/gpu in container trainer implies fabric north or south: "
-                "remove one of the two"
+                "but nvidia.com/gpu in container trainer implies fabric north or south; "
+                "remove one of these two settings"
             ),
         ),
         (
@@ -282,7 +284,8 @@ def test_an_rdma_resource_of_zero_is_no_evidence() -> None:
             None,
             (
                 "nvidia.com/gpu in container trainer implies fabric north or south, "
-                f"but nodeSelector {PRODUCT}=L40 implies fabric east: remove one of the two"
+                f"but nodeSelector {PRODUCT}=L40 implies fabric east; remove one of these two "
+                "settings"
             ),
         ),
         (
@@ -290,7 +293,8 @@ def test_an_rdma_resource_of_zero_is_no_evidence() -> None:
             None,
             (
                 f"nodeSelector {PRODUCT}=H100 implies fabric south, "
-                "but the required node affinity implies fabric north: remove one of the two"
+                "but the required node affinity implies fabric north; remove one of these two "
+                "settings"
             ),
         ),
         (
@@ -298,7 +302,8 @@ def test_an_rdma_resource_of_zero_is_no_evidence() -> None:
             None,
             (
                 f"nodeSelector {PRODUCT}=H100 implies fabric south, "
-                "but the node that the pod names implies fabric north: remove one of the two"
+                "but the node that the pod names implies fabric north; remove one of these two "
+                "settings"
             ),
         ),
     ],
@@ -321,14 +326,15 @@ def test_three_may_contradict_each_other_only_together() -> None:
         resolved(manifest, decision_input(*ALL, fabric_index=nodes))
     assert str(raised.value) == (
         "nvidia.com/gpu in container trainer implies fabric north or south, "
-        "but the node that the pod names implies fabric east or north: remove one of the two"
+        "but the node that the pod names implies fabric east or north; remove one of these two "
+        "settings"
     )
 
 
 def no_fabric_matches(source: str) -> str:
     """Return the message about nodes that belong to no fabric."""
     remedy = "correct the pod's node selection, or set rdma.lab/fabric"
-    return f"no fabric matches {source}: {remedy}"
+    return f"no fabric matches {source}; {remedy}"
 
 
 @pytest.mark.parametrize(
@@ -383,7 +389,7 @@ def test_what_comes_after_labels_that_no_fabric_knows_may_contradict() -> None:
         resolved(manifest, decision_input(*ALL, fabric_index=NODE), annotated="south")
     assert str(raised.value) == (
         "annotation rdma.lab/fabric=south implies fabric south, "
-        "but the node that the pod names implies fabric north: remove one of the two"
+        "but the node that the pod names implies fabric north; remove one of these two settings"
     )
 
 
@@ -391,7 +397,7 @@ def test_several_that_fit_are_ambiguous() -> None:
     """The message names the evidence and the fabrics that match it."""
     assert resolved(using("nvidia.com/gpu")) == Resolution(
         reason=FABRIC_AMBIGUOUS,
-        message="nvidia.com/gpu in container trainer matches north and south: set rdma.lab/fabric",
+        message="nvidia.com/gpu in container trainer matches north and south; set rdma.lab/fabric",
         ambiguous=True,
     )
 
@@ -408,7 +414,7 @@ def test_a_fabric_without_gpu_nodes_keeps_a_gpu_resource_ambiguous() -> None:
         using("nvidia.com/gpu"), decision_input(*ALL, fabric_index=nodes)
     ) == Resolution(
         reason=FABRIC_AMBIGUOUS,
-        message="nvidia.com/gpu in container trainer matches north and south: set rdma.lab/fabric",
+        message="nvidia.com/gpu in container trainer matches north and south; set rdma.lab/fabric",
         ambiguous=True,
     )
 

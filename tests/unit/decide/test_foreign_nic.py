@@ -33,7 +33,7 @@ DEFAULT = '{"interfaceName": "eth0", "network": "default"}'
 ADDITIONAL = '{"interfaceName": "eth1", "network": "rdma-0"}'
 MPIRUN = ["mpirun", "-H", "a,b"]
 
-CLAIMED_BY_NONE = f"a NIC that no fabric lists: {FOREIGN_REMEDY}"
+CLAIMED_BY_NONE = f"a NIC that no fabric lists; {FOREIGN_REMEDY}"
 
 
 def evidence(manifest: PodManifest, annotations: UserAnnotations | None = None) -> str:
@@ -44,7 +44,7 @@ def evidence(manifest: PodManifest, annotations: UserAnnotations | None = None) 
     assert applicability.skip_reason in (FOREIGN_NIC, FABRIC_NOT_NEEDED)
     nic, claimed, remedy = applicability.message.partition(" a NIC that no fabric lists")
     assert claimed
-    assert remedy == (f": {FOREIGN_REMEDY}" if applicability.skip_reason is FOREIGN_NIC else "")
+    assert remedy == (f"; {FOREIGN_REMEDY}" if applicability.skip_reason is FOREIGN_NIC else "")
     return nic
 
 

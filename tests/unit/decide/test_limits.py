@@ -10,7 +10,7 @@ from tests.builders import container, decide_on, decision_input, gpu, pod
 from tests.case_names import case_name
 from webhook.decide.limits import MAX_CONTAINERS, MAX_ENTRIES
 
-REMEDY = "split it, or remove the annotation rdma.lab/enable"
+REMEDY = "split the pod, or remove the annotation rdma.lab/enable"
 #: The entries that every pod here also has: an annotation and a GPU.
 BESIDES = 2
 HERE = "spec.containers[0]"
@@ -92,7 +92,7 @@ def test_one_entry_more_is_refused(place: str) -> None:
     assert (decision.allowed, decision.reason.code) == (False, "PodTooLarge")
     begin, end = (
         f"the pod's lists have more than {MAX_ENTRIES} entries, ",
-        f" of them in {largest_place}: {REMEDY}",
+        f" of them in {largest_place}; {REMEDY}",
     )
     assert decision.message.startswith(begin)
     assert decision.message.endswith(end)
@@ -112,7 +112,7 @@ def test_entries_of_all_lists_count_together() -> None:
     env = [{"name": str(number)} for number in range(3_000)]
     decision = decide_on(pod(gpu("a", env=env), gpu("b", env=env, args=["x"] * 2_000)))
     assert decision.message == (
-        f"the pod's lists have more than 5000 entries, 5001 of them in spec.containers[1]: {REMEDY}"
+        f"the pod's lists have more than 5000 entries, 5001 of them in spec.containers[1]; {REMEDY}"
     )
 
 
@@ -133,7 +133,7 @@ def test_containers_of_all_kinds_are_bounded(field: str) -> None:
     assert (decision.allowed, decision.reason.code, decision.message) == (
         False,
         "PodTooLarge",
-        f"the pod has 101 containers, but at most 100 are read: {REMEDY}",
+        f"the pod has 101 containers, but at most 100 are read; {REMEDY}",
     )
 
 
@@ -233,7 +233,7 @@ def test_what_volumes_project_is_bounded_where_it_is_read() -> None:
         reported = int(decision.message.partition(", ")[2].partition(" ")[0])
         assert decision.message == (
             f"the pod's lists have more than {MAX_ENTRIES} entries, "
-            f"{reported} of them in projected volume items: {REMEDY}"
+            f"{reported} of them in projected volume items; {REMEDY}"
         )
         assert MAX_ENTRIES < reported <= MAX_ENTRIES + 2
         assert decide_on(manifest, decision_input(defaults={"memory_limit": "keep"})).allowed

@@ -332,7 +332,7 @@ def test_without_nodes_a_product_under_another_label_is_named(
     manifest: PodManifest, key: str
 ) -> None:
     """A key that no fabric lists is not evidence; a known fabric needs none."""
-    sentence = f"no fabric lists the label {key}: a GPU's product is in {PRODUCT}"
+    sentence = f"no fabric lists the label {key}; a GPU's product is in {PRODUCT}"
     assert sentences_on(manifest) == ([sentence] if key else [])
     assert sentences_on(manifest, fabric_known=True) == []
     assert (

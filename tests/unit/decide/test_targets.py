@@ -28,7 +28,7 @@ from webhook.model.resources import requested_devices
 FABRIC = UserAnnotations(fabric="v100-ib")
 MPIRUN = ["mpirun", "--allow-run-as-root", "-np", "2", "a.out"]
 SHARED = (
-    "annotation {} gives container {} a share of a GPU: set rdma.lab/containers and rdma.lab/fabric"
+    "annotation {} gives container {} a share of a GPU; set rdma.lab/containers and rdma.lab/fabric"
 )
 
 
@@ -200,7 +200,7 @@ def test_the_pods_own_fabric_with_several_containers_is_denied() -> None:
         "ContainersRequired",
         (
             "annotation rdma.lab/fabric is set, but no container requests a GPU or an RDMA "
-            "resource: set rdma.lab/containers to one or more of: a, b"
+            "resource; set rdma.lab/containers to one or more of: a, b"
         ),
     )
 
@@ -265,7 +265,7 @@ def test_a_device_that_no_fabric_claims_is_named() -> None:
     with_device = container("b", resources=quantities({"example.com/npu": "1"}))
     manifest = pod(with_claim, with_device, resourceClaims=[{"name": "x"}])
     message = (
-        "container b requests example.com/npu, which no fabric lists: if example.com/npu is a GPU, "
+        "container b requests example.com/npu, which no fabric lists; if example.com/npu is a GPU, "
         "add it to gpuResources of the fabric that has it"
     )
     assert chosen(manifest) == Selection(reason=DEVICE_NOT_LISTED, message=message)
@@ -277,12 +277,12 @@ def test_accelerators_of_other_vendors() -> None:
     assert chosen(amd) == Selection(
         reason=DEVICE_NOT_LISTED,
         message=(
-            "container trainer requests amd.com/gpu, which no fabric lists: add it to gpuResources "
+            "container trainer requests amd.com/gpu, which no fabric lists; add it to gpuResources "
             "of the fabric that has it"
         ),
     )
     tpu = privileged("google.com/tpu")
-    message = "container trainer requests google.com/tpu: TPUs do not use RDMA NICs"
+    message = "container trainer requests google.com/tpu, but TPUs do not use RDMA NICs"
     assert chosen(tpu) == Selection(reason=NO_TARGET, message=message)
 
 
@@ -297,7 +297,7 @@ def test_a_privileged_container_with_a_gpu_of_no_fabric_may_have_rdma() -> None:
     assert chosen(privileged("amd.com/gpu")) == Selection(
         reason=PRIVILEGED_WITH_GPU,
         message=(
-            "privileged container trainer requests amd.com/gpu, which no fabric lists: add that "
+            "privileged container trainer requests amd.com/gpu, which no fabric lists; add that "
             "GPU to gpuResources of its fabric"
         ),
     )
@@ -316,7 +316,7 @@ def test_a_privileged_container_with_a_gpu_of_no_fabric_may_have_rdma() -> None:
 def test_a_device_whose_name_is_misspelled(name: str, hint: str) -> None:
     """The nearest GPU of a fabric is named."""
     message = chosen(pod(container(resources=quantities({name: "1"})))).message
-    assert message.startswith(f"container trainer requests {name}, which no fabric lists{hint}: ")
+    assert message.startswith(f"container trainer requests {name}, which no fabric lists{hint}; ")
 
 
 def test_a_device_beside_a_claim_is_not_to_be_listed() -> None:
@@ -325,7 +325,7 @@ def test_a_device_beside_a_claim_is_not_to_be_listed() -> None:
     paired = container("b", resources={**limits, "claims": [{"name": "x"}]})
     manifest = pod(container("a"), paired, resourceClaims=[{"name": "x"}])
     message = (
-        "container b requests example.com/npu, which no fabric lists, and has resource claims: set "
+        "container b requests example.com/npu, which no fabric lists, and has resource claims; set "
         'rdma.lab/containers and rdma.lab/fabric; also set rdma.lab/devices to "0" if a claim '
         "brings the NIC"
     )
@@ -408,7 +408,7 @@ def test_a_tool_of_the_node_has_rdma_as_it_stands() -> None:
     assert chosen(node_tool()) == Selection(
         reason=NODE_DEVICES,
         message=(
-            "container tool has RDMA as it stands: it is privileged, with hostNetwork and "
+            "container tool has RDMA as it stands, since it is privileged, with hostNetwork and "
             "/dev/infiniband by hostPath"
         ),
     )

@@ -155,7 +155,7 @@ def test_known_lines_are_codes_too(known_line: KnownLine) -> None:
 @pytest.mark.parametrize(
     ("word", "message"),
     [
-        ("FabricAmbigous", "'FabricAmbigous' is not a code: did you mean FabricAmbiguous?"),
+        ("FabricAmbigous", "'FabricAmbigous' is not a code; did you mean FabricAmbiguous?"),
         ("Xyzzy", "'Xyzzy' is not a code (rdma-webhook why --codes lists all codes)"),
     ],
 )

@@ -12,7 +12,7 @@ from webhook.kube.lease import HELD_SECONDS, LEASE_SECONDS, RENEW_SECONDS, RETRY
 
 PATH = "/apis/coordination.k8s.io/v1/namespaces/rdma-webhook/leases/status"
 GONE = (
-    "the Lease rdma-webhook/status does not exist: apply the webhook's manifests again "
+    "the Lease rdma-webhook/status does not exist; apply the webhook's manifests again "
     "(kubectl apply -k, docs/installation.md), since the webhook has no right to create it"
 )
 FIELDS = {"holderIdentity", "leaseDurationSeconds", "acquireTime", "renewTime"}

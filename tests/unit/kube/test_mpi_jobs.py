@@ -44,11 +44,11 @@ def test_create() -> None:
 
 
 def test_without_mpi_operator() -> None:
-    """The path does not exist: the error names the operator to install, on one line.
+    """The path does not exist; the error names the operator to install, on one line.
 
     It is an answer, so there are no retries.
     """
-    message = r"the cluster has no MPIJobs .*: install mpi-operator"
+    message = r"the cluster has no MPIJobs .*; install mpi-operator"
     with pytest.raises(StatusError, match=message) as refused:
         jobs(Answering(404, MISSING)).create(JOB)
     assert refused.value.code == 404

@@ -55,7 +55,7 @@ def test_any_other_value_is_denied(value: Any, quoted: str) -> None:
         opted_in({"rdma.lab/enable": value})
     assert (raised.value.reason.code, str(raised.value)) == (
         "InvalidAnnotation",
-        f'annotation rdma.lab/enable is {quoted}: it must be "true" or "false"',
+        f'annotation rdma.lab/enable is {quoted}, but it must be "true" or "false"',
     )
 
 
@@ -67,7 +67,7 @@ def test_what_is_no_string_should_be_quoted(value: Any, quoted: str) -> None:
     with pytest.raises(Denial) as raised:
         opted_in({"rdma.lab/enable": value})
     assert str(raised.value) == (
-        f'annotation rdma.lab/enable is {quoted}: it must be "true" or "false", in quotes'
+        f'annotation rdma.lab/enable is {quoted}, but it must be "true" or "false", in quotes'
     )
 
 
@@ -132,14 +132,14 @@ def test_the_memory_limit_is_dropped_or_kept(choice: str) -> None:
 def test_a_malformed_word_is_denied(word: str, value: str, expected: str) -> None:
     """The message names the annotation, its value, and the values that are allowed."""
     assert problem(**{word: value}) == (
-        f"annotation rdma.lab/{word} is {value!r}: it must be {expected}"
+        f"annotation rdma.lab/{word} is {value!r}, but it must be {expected}"
     )
 
 
 def test_a_value_that_is_no_string_is_denied() -> None:
     """The API server rejects such a value too, with less detail."""
     assert problem(devices=2) == (
-        "annotation rdma.lab/devices is a number (2): it must be a whole number of RDMA "
+        "annotation rdma.lab/devices is a number (2), but it must be a whole number of RDMA "
         "devices for each container, 0 for none, in quotes"
     )
 
@@ -147,16 +147,15 @@ def test_a_value_that_is_no_string_is_denied() -> None:
 def test_an_unknown_mutation_is_denied_with_a_guess() -> None:
     """Otherwise a misspelled name would not skip its mutation."""
     assert problem(skip="env,ipclock") == (
-        "annotation rdma.lab/skip: 'ipclock' is not a mutation: it must be one or more of env, "
-        "hcoll, ipc-lock (did you mean ipc-lock?)"
+        "annotation rdma.lab/skip names 'ipclock', but the mutations are: env, hcoll, ipc-lock "
+        "(did you mean ipc-lock?)"
     )
     assert problem(skip="ipclock,envs") == (
-        "annotation rdma.lab/skip: 'ipclock' and 'envs' are not mutations: it must be one or more "
-        "of env, hcoll, ipc-lock (did you mean ipc-lock?) (did you mean env?)"
+        "annotation rdma.lab/skip names 'ipclock' and 'envs', but the mutations are: env, hcoll, "
+        "ipc-lock (did you mean ipc-lock?) (did you mean env?)"
     )
     assert problem(skip="x") == (
-        "annotation rdma.lab/skip: 'x' is not a mutation: it must be one or more of env, "
-        "hcoll, ipc-lock"
+        "annotation rdma.lab/skip names 'x', but the mutations are: env, hcoll, ipc-lock"
     )
 
 
@@ -190,7 +189,7 @@ def test_very_many_unknown_keys_are_counted() -> None:
 def test_a_long_value_is_cut_in_the_message() -> None:
     """The message does not repeat a value of a quarter of a megabyte."""
     message = problem(nvlink="x" * 100_000)
-    assert message == f'annotation rdma.lab/nvlink is \'{"x" * 199}: it must be "share"'
+    assert message == f'annotation rdma.lab/nvlink is \'{"x" * 199}, but it must be "share"'
 
 
 def test_all_problems_are_listed() -> None:
@@ -200,7 +199,7 @@ def test_all_problems_are_listed() -> None:
         "rdma.lab/fabric",
         "rdma.lab/devices",
         "rdma.lab/memory-limit",
-        "rdma.lab/skip:",
+        "rdma.lab/skip",
     ]
     assert annotations._replace(problems=()) == UserAnnotations(nvlink=True)
 
@@ -208,7 +207,7 @@ def test_all_problems_are_listed() -> None:
 @pytest.mark.parametrize("word", ["fabric", "containers", "devices", "memory-limit", "skip"])
 def test_an_unexpanded_variable_has_its_own_remedy(word: str) -> None:
     """The value that it stands for is unknown, so what would be allowed does not matter."""
-    remedy = "is '${X}', an unexpanded variable: run envsubst first"
+    remedy = "is '${X}', an unexpanded variable (run envsubst first)"
     assert problem(**{word: "${X}"}) == f"annotation rdma.lab/{word} {remedy}"
     with pytest.raises(Denial) as raised:
         opted_in({"rdma.lab/enable": "${X}"})

@@ -23,7 +23,7 @@ def test_a_valid_value(value: Any) -> None:
     [
         *((value, f": {value!r} is not the value of a label {FORM}") for value in INVALID_VALUES),
         (True, " must be a string, but is a boolean (True)"),
-        ("${X}", ": '${X}' is an unexpanded variable: run envsubst first"),
+        ("${X}", ": '${X}' is an unexpanded variable (run envsubst first)"),
     ],
 )
 def test_an_invalid_value(value: Any, problem: str) -> None:

@@ -128,7 +128,7 @@ def test_requests_beside_limits_change_nothing() -> None:
 
 
 _LIMITS = "spec.containers[0].resources.limits"
-MISSING = "is missing: it must equal the request"
+MISSING = "is missing, but it must equal the request"
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ MISSING = "is missing: it must equal the request"
         (
             {"nvidia.com/gpu": None},
             {"nvidia.com/gpu": 1, "rdma/north": None},
-            f'{_LIMITS}["nvidia.com/gpu"] is 0: it must equal the request, 1',
+            f'{_LIMITS}["nvidia.com/gpu"] is 0, but it must equal the request, 1',
         ),
         (
             {"cpu": 1},
@@ -157,12 +157,12 @@ MISSING = "is missing: it must equal the request"
         (
             {"nvidia.com/gpu": 8},
             {"nvidia.com/gpu": 1},
-            f'{_LIMITS}["nvidia.com/gpu"] is 8: it must equal the request, 1',
+            f'{_LIMITS}["nvidia.com/gpu"] is 8, but it must equal the request, 1',
         ),
         (
             {"rdma/north": "2"},
             {"rdma/north": "1"},
-            f'{_LIMITS}["rdma/north"] is 2: it must equal the request, 1',
+            f'{_LIMITS}["rdma/north"] is 2, but it must equal the request, 1',
         ),
         (
             {"rdma/a": "1"},
@@ -221,7 +221,7 @@ def test_other_resources_may_be_requested_without_a_limit(limits: Any, requests:
             {"nvidia.com/gpu": "${GPUS}", "rdma/x": "${GPUS}"},
             (
                 'spec.containers[0].resources.limits["nvidia.com/gpu"]: '
-                "'${GPUS}' is an unexpanded variable: run envsubst first"
+                "'${GPUS}' is an unexpanded variable (run envsubst first)"
             ),
         ),
         (
@@ -362,12 +362,12 @@ def test_what_no_fabric_claims_is_listed() -> None:
         (
             {"${RESOURCE}": "8"},
             None,
-            "limits: '${RESOURCE}' is an unexpanded variable: run envsubst first",
+            "limits: '${RESOURCE}' is an unexpanded variable (run envsubst first)",
         ),
         (
             {"cpu": "1"},
             {"rdma/$POOL": "8"},
-            "requests: 'rdma/$POOL' is an unexpanded variable: run envsubst first",
+            "requests: 'rdma/$POOL' is an unexpanded variable (run envsubst first)",
         ),
         ({"a$": "8"}, None, "limits: 'a$' is not the name of a resource"),
     ],

@@ -331,8 +331,8 @@ def test_an_annotation_around_a_pod_spec_may_reach_the_pods() -> None:
     value = {**LLM, "metadata": {**LLM["metadata"], "annotations": {"rdma.lab/enable": "true"}}}
     hints = {preview.hint for preview in previewed(value)[1].previews}
     place = "metadata.annotations of LLMInferenceService job"
-    effect = "it has an effect only if the controller copies it to the pods"
-    assert hints == {f"rdma.lab/enable is in {place}: {effect}"}
+    effect = "has an effect only if the controller copies it to the pods"
+    assert hints == {f"rdma.lab/enable is in {place}, and {effect}"}
 
 
 def test_a_pod_spec_is_edited_except_for_annotations() -> None:
@@ -424,7 +424,7 @@ def test_the_environment_of_a_ray_job_decides_about_its_pods() -> None:
     ]
     assert worker is not None
     assert worker.message == (
-        "container main sets NCCL_IB_DISABLE=1 (spec.runtimeEnvYAML): remove it"
+        "container main sets NCCL_IB_DISABLE=1 (spec.runtimeEnvYAML); remove that setting"
     )
     assert [verdict and verdict.rdma for verdict in remaining] == ["yes", "yes"]
 

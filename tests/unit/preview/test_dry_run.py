@@ -205,7 +205,7 @@ def test_a_config_map_of_the_input_is_read(config_map: str) -> None:
     verdict = report.previews[0].verdict
     assert verdict is not None
     assert verdict.message == (
-        "container trainer sets NCCL_NET=Socket (key net of ConfigMap site): remove it"
+        "container trainer sets NCCL_NET=Socket (key net of ConfigMap site); remove that setting"
     )
     assert report.notes[0] in (
         "ConfigMap lab/site: taken into account",
@@ -226,8 +226,8 @@ def test_a_config_map_with_the_file_of_nccl_is_read() -> None:
     verdict = report.previews[0].verdict
     assert verdict is not None
     assert verdict.message == (
-        "container trainer sets NCCL_NET=Socket (/etc/nccl.conf, key nccl.conf of ConfigMap site): "
-        "remove it"
+        "container trainer sets NCCL_NET=Socket (/etc/nccl.conf, key nccl.conf of ConfigMap site); "
+        "remove that setting"
     )
     assert report.notes[0] == "ConfigMap lab/site: taken into account"
 
@@ -246,8 +246,8 @@ def test_a_config_map_with_a_script_is_read() -> None:
     verdict = report.previews[0].verdict
     assert verdict is not None
     assert verdict.message == (
-        "container trainer sets NCCL_NET=Socket (export in key entry.sh of ConfigMap site): "
-        "remove it"
+        "container trainer sets NCCL_NET=Socket (export in key entry.sh of ConfigMap site); "
+        "remove that setting"
     )
     assert report.notes[0] == "ConfigMap lab/site: taken into account"
     unread = only(f"{DEPLOYMENT}{RUN}").verdict

@@ -116,7 +116,7 @@ def test_all_namespaces_with_the_label() -> None:
     assert (templates.namespaces, selectors) == (["lab"], ["rdma.lab/enable=true"])
     none = read({NAMESPACES: listed()}, "")
     assert none.notes == [
-        "no namespace has the label rdma.lab/enable=true: the webhook is called for no pod"
+        "no namespace has the label rdma.lab/enable=true, so the webhook is called for no pod"
     ]
 
 

@@ -22,9 +22,9 @@ def test_a_quota_limits_the_total_and_each_address() -> None:
             pass
     assert (address_error.value.status, str(address_error.value)) == (
         429,
-        "too many cakes at once from your address: wait until one of them is answered",
+        "too many cakes at once from your address; wait until one of them is answered",
     )
-    assert (all_.value.status, str(all_.value)) == (503, "too many cakes at once: try again")
+    assert (all_.value.status, str(all_.value)) == (503, "too many cakes at once; try again")
 
 
 def test_a_quota_is_given_back() -> None:

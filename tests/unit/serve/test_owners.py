@@ -37,7 +37,7 @@ def test_the_owner_of_a_pod_without_rdma_is_notified() -> None:
             OwnerReference("batch/v1", "Job", "train", "7"),
             "lab",
             "NcclIbDisabled",
-            "container trainer sets NCCL_IB_DISABLE=1: remove the variable",
+            "container trainer sets NCCL_IB_DISABLE=1; remove the variable",
         )
     ]
 

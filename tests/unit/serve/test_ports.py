@@ -37,7 +37,7 @@ def test_taken_port_names_its_flag() -> None:
         with pytest.raises(ConfigError) as caught:
             bind(options, ["mutate", "preview", "health"])
     assert str(caught.value) == (
-        f"cannot listen on 127.0.0.1 port {port} (Address already in use): "
+        f"cannot listen on 127.0.0.1 port {port} (Address already in use); "
         "choose another port with --health-port (0 for any free one)"
     )
 

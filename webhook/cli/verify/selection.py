@@ -54,7 +54,7 @@ def fabric_source(config: str | None, reads: ObjectReads) -> FabricSource:
     for note in reading.live_facts.notes:
         print_message("note", note)
     if path is None:
-        raise ConfigError(f"the cluster's fabrics are unknown: {_FABRICS_ADVICE}")
+        raise ConfigError(f"the cluster's fabrics are unknown; {_FABRICS_ADVICE}")
     return _read_source(path)
 
 

@@ -11,11 +11,14 @@ from webhook.model.fabric import MODES_WITH_OWN_DEVICE
 _MAX_PRIORITY = 7  # IEEE 802.1Q has eight, from 0
 
 
-@rule("warning", "Remove qos.gidIndex, since NCCL 2.26 or newer finds the index.")
+@rule(
+    "warning",
+    "If your jobs use NCCL 2.26 or newer, which finds the index by itself, remove qos.gidIndex.",
+)
 def gid_index_per_pod(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about `qos.gidIndex` where pods have their own interfaces.
 
-    A warning: there the index differs from pod to pod; NCCL 2.26 or newer finds it.
+    A warning: there the index differs from pod to pod. NCCL 2.26 or newer finds it by itself.
     """
     if fabric.qos.gid_index is not None and _have_own_interfaces(fabric):
         yield Violation(

@@ -226,12 +226,12 @@ def _applicability(
     The messages begin with the specifics, since long warnings are cut off.
     """
     if selection.reason is not None:
-        by_foreign = (FOREIGN_NIC, f"{foreign_nic_message}: {FOREIGN_REMEDY}")
+        by_foreign = (FOREIGN_NIC, f"{foreign_nic_message}; {FOREIGN_REMEDY}")
         explanation = by_foreign if foreign_nic_message else (selection.reason, selection.message)
         return Applicability(RdmaAccess.NONE, *explanation)
     if foreign_nic_message:
         reason = FOREIGN_NIC if analysis.targets else None
-        remedy = f": {FOREIGN_REMEDY}" if reason else ""
+        remedy = f"; {FOREIGN_REMEDY}" if reason else ""
         return Applicability(
             RdmaAccess.ANY_NIC,  # of no fabric
             reason,

@@ -50,7 +50,7 @@ FABRIC_UNKNOWN = Reason(
 )
 FABRIC_AMBIGUOUS = Reason(
     "FabricAmbiguous",
-    "The pod matches several fabrics: set rdma.lab/fabric.",
+    "The pod matches several fabrics; set rdma.lab/fabric.",
     remedy=(
         "Set rdma.lab/fabric: NAME on the pod, or select the fabric's nodes with a nodeSelector."
     ),
@@ -100,7 +100,7 @@ class _Search:
                 if self.positive_evidence and self.positive_evidence[0].explicit:
                     continue
                 remedy = f"correct the pod's node selection, or set {FABRIC_ANNOTATION}"
-                return _unknown(f"no fabric matches {piece.source}: {remedy}")
+                return _unknown(f"no fabric matches {piece.source}; {remedy}")
             self.candidates = remaining
             if piece.constraint.allowed:
                 self.positive_evidence.append(piece)
@@ -163,10 +163,10 @@ def _with_conflict(
     A pod is not denied at a second call: an earlier one may have added the resource.
     """
     if conflict.is_permanent and STATUS_ANNOTATION not in pod.annotations:
-        raise Denial(FABRIC_CONFLICT, f"{conflict.message}: remove one of the two")
+        raise Denial(FABRIC_CONFLICT, f"{conflict.message}; remove {conflict.removable}")
     if named:
         return resolution
-    message = f"{conflict.message}: if some do, set {FABRIC_ANNOTATION}"
+    message = f"{conflict.message}; if some of its nodes do, set {FABRIC_ANNOTATION}"
     return Resolution(reason=GPU_NOT_ON_FABRIC, message=message)
 
 
@@ -303,10 +303,10 @@ def _by_default(
     if not configuration.fabrics:
         return _unknown("no fabric is configured")
     if not positive_evidence:
-        message = f"the pod's fabric cannot be determined: {choice_of([*configuration.fabrics])}"
+        message = f"the pod's fabric cannot be determined; {choice_of([*configuration.fabrics])}"
         return _unknown(unlisted_device(container_devices, decision_input) or message)
     several = " and ".join(sorted(candidates))
-    message = f"{positive_evidence[0].source} matches {several}: set {FABRIC_ANNOTATION}"
+    message = f"{positive_evidence[0].source} matches {several}; set {FABRIC_ANNOTATION}"
     return Resolution(reason=FABRIC_AMBIGUOUS, message=message, ambiguous=True)
 
 
@@ -323,4 +323,4 @@ def _conflict(positive_evidence: list[_Evidence], last: _Evidence) -> Denial:
     )
     fabric, other = (" or ".join(sorted(evidence.constraint.allowed)) for evidence in (first, last))
     msg = f"{first.source} implies fabric {fabric}, but {last.source} implies fabric {other}"
-    return Denial(FABRIC_CONFLICT, f"{msg}: remove one of the two")
+    return Denial(FABRIC_CONFLICT, f"{msg}; remove one of these two settings")

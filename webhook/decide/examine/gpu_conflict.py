@@ -41,6 +41,8 @@ class GpuConflict(NamedTuple):
     """A GPU that contradicts the pod's evidence for a fabric."""
 
     message: str
+    #: The evidence and the GPU, each of which the user may remove: "rdma/ib or amd.com/gpu".
+    removable: str
     #: Whether no node will ever offer both; the pod is then denied.
     is_permanent: bool
 
@@ -79,33 +81,33 @@ def gpu_conflict(
         return None
     evidence = _own_resource(container_devices, fabric)
     if evidence is not None:
-        source = evidence.source
+        source, shown = evidence.source, evidence.written
     elif named:
-        source = f"annotation {FABRIC_ANNOTATION}={fabric.name}"
+        source, shown = f"annotation {FABRIC_ANNOTATION}={fabric.name}", "the annotation"
     else:
         return None
     is_permanent = _is_permanent(fabric, decision_input)
     for gpu, container in _gpus(container_devices, decision_input.configuration):
         if lacks_gpu(fabric, gpu, decision_input.fabric_index):
-            nodes = (
-                f"but no known node of the fabric offers {gpu}, which container {container} "
-                "requests"
-            )
-            return GpuConflict(f"{source} implies fabric {fabric.name}, {nodes}", is_permanent)
-        if is_permanent and _are_apart(gpu, evidence, fabric, decision_input.fabric_index):
-            nodes = (
-                f"but no node of the fabric offers it beside {gpu}, which container {container} "
-                "requests"
-            )
-            return GpuConflict(f"{source} implies fabric {fabric.name}, {nodes}", is_permanent)
+            offer = f"no known node of the fabric offers {gpu}"
+        elif is_permanent and _are_apart(gpu, evidence, fabric, decision_input.fabric_index):
+            offer = f"no node of the fabric offers both {shown} and {gpu}"
+        else:
+            continue
+        message = (
+            f"{source} implies fabric {fabric.name}, but {offer}, which container {container} "
+            "requests"
+        )
+        return GpuConflict(message, f"{shown} or {gpu}", is_permanent)
     return None
 
 
 class _OwnResource(NamedTuple):
-    """An RDMA resource of a fabric that the pod requests: its name in the cluster, and where."""
+    """An RDMA resource of a fabric that the pod requests."""
 
-    name: str
-    source: str
+    name: str  #: in the cluster
+    written: str  #: in the pod: the same, or an alias
+    source: str  #: with the container: "rdma/ib in container trainer"
 
 
 def _own_resource(container_devices: ContainerDevices, fabric: Fabric) -> _OwnResource | None:
@@ -117,7 +119,8 @@ def _own_resource(container_devices: ContainerDevices, fabric: Fabric) -> _OwnRe
     for container, requested in container_devices:
         for written, amount in requested.rdma:
             if written in names and not is_zero(amount):
-                return _OwnResource(names[written], f"{written} in container {container.name}")
+                source = f"{written} in container {container.name}"
+                return _OwnResource(names[written], written, source)
     return None
 
 

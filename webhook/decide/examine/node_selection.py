@@ -118,7 +118,7 @@ def unknown_label_messages(
         if key not in configuration.by_label and _names_product(values, configuration)
     ]
     return tuple(
-        f"no fabric lists the label {key:.60}: a GPU's product is in {PRODUCT}"
+        f"no fabric lists the label {key:.60}; a GPU's product is in {PRODUCT}"
         for key in unlisted[:_MAX_LABELS]
     )
 

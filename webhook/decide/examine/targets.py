@@ -34,7 +34,7 @@ from webhook.model.resources import (
 
 NO_TARGET = Reason(
     "NoTarget",
-    "No container requests a GPU or an RDMA resource: "
+    "No container requests a GPU or an RDMA resource; "
     f"set {CONTAINERS_ANNOTATION} and {FABRIC_ANNOTATION}.",
     remedy=(
         "Request a GPU or an RDMA resource in the container that communicates, or set "
@@ -55,22 +55,22 @@ DEVICE_NOT_LISTED = Reason(
 NODE_DEVICES = Reason(
     "NodeDevices",
     "A privileged container without a GPU mounts the node's RDMA devices and uses the node's "
-    "network: it has RDMA as it stands, and nothing was added.",
+    "network, so it has RDMA as it stands. Nothing was added.",
     remedy="",
     rdma="yes",
 )
 PRIVILEGED_WITH_GPU = Reason(
     "PrivilegedWithGPU",
-    "A privileged container requests a GPU that no fabric lists: it may use the node's RDMA "
+    "A privileged container requests a GPU that no fabric lists; it may use the node's RDMA "
     "devices, but nothing was added.",
     remedy="Add the GPU's resource to gpuResources of the fabric that has it.",
     rdma="unsure",
 )
 GPU_BY_CLAIM = Reason(
     "GPUByClaim",
-    "The pod gets devices of unknown kind through DRA claims: set rdma.lab/containers.",
+    "The pod gets devices of unknown kind through DRA claims; set rdma.lab/containers.",
     remedy=(
-        "List the containers that use the GPUs: rdma.lab/containers: NAME,NAME. If a claim also "
+        "List the containers that use the GPUs in rdma.lab/containers: NAME,NAME. If a claim also "
         'provides their NICs, set rdma.lab/fabric, and rdma.lab/devices: "0", so that no NIC is '
         "requested twice."
     ),
@@ -79,7 +79,7 @@ GPU_BY_CLAIM = Reason(
 CONTAINERS_REQUIRED = Reason(
     "ContainersRequired",
     "The pod sets rdma.lab/fabric, but does not name the containers that need RDMA.",
-    remedy="List the containers that need RDMA: rdma.lab/containers: NAME,NAME.",
+    remedy="List the containers that need RDMA in rdma.lab/containers: NAME,NAME.",
     rdma="no",
 )
 TAKEN_FOR_LAUNCHER = Reason(
@@ -205,7 +205,7 @@ def _only(pod: Pod, container_devices: ContainerDevices) -> Target:
     have = ", ".join(container.name for container, _ in container_devices)
     msg = (
         f"annotation {FABRIC_ANNOTATION} is set, but no container requests a GPU or an RDMA "
-        f"resource: set {CONTAINERS_ANNOTATION} to one or more of: {have}"
+        f"resource; set {CONTAINERS_ANNOTATION} to one or more of: {have}"
     )
     raise Denial(CONTAINERS_REQUIRED, msg)
 
@@ -243,8 +243,8 @@ def _with_node_devices(
     for container, _ in apps if paths else ():
         volume = next(container.mounted_volumes(paths), None)
         if volume is not None and container.privileged and _is_root(pod, container, configuration):
-            seen = f"it is privileged, with hostNetwork and {paths[volume]} by hostPath"
-            return f"container {container.name} has RDMA as it stands: {seen}"
+            cause = f"it is privileged, with hostNetwork and {paths[volume]} by hostPath"
+            return f"container {container.name} has RDMA as it stands, since {cause}"
     return ""
 
 
@@ -268,7 +268,7 @@ def _shared_gpu(pod: Pod, apps: ContainerDevices) -> str:
     if share is None or user not in names:
         return ""
     return (
-        f"annotation {share} gives container {user} a share of a GPU: "
+        f"annotation {share} gives container {user} a share of a GPU; "
         f"set {CONTAINERS_ANNOTATION} and {FABRIC_ANNOTATION}"
     )
 
@@ -287,15 +287,15 @@ def _unlisted_device(
     """Return the selection without targets for a container with a device that no fabric lists."""
     subject = f"container {container.name} requests {name}"
     if name == TPU:
-        return Selection(reason=NO_TARGET, message=f"{subject}: TPUs do not use RDMA NICs")
+        return Selection(reason=NO_TARGET, message=f"{subject}, but TPUs do not use RDMA NICs")
     condition = "" if name in OTHER_ACCELERATORS else f"if {name} is a GPU, "
     remedy = f"{condition}add it to gpuResources of the fabric that has it"
     if not condition and container.privileged and _is_root(pod, container, configuration):
         addition = "add that GPU to gpuResources of its fabric"
-        message = f"privileged {subject}, which no fabric lists: {addition}"
+        message = f"privileged {subject}, which no fabric lists; {addition}"
         return Selection(reason=PRIVILEGED_WITH_GPU, message=message)
     hint = suggestion(name, configuration.by_gpu, compared=_COMPARED)
-    message = f"{subject}, which no fabric lists{hint}: {remedy}"
+    message = f"{subject}, which no fabric lists{hint}; {remedy}"
     return Selection(reason=DEVICE_NOT_LISTED, message=message)
 
 
@@ -310,5 +310,5 @@ def _claim_message(name: str, container: Container) -> str:
     )
     return (
         f"container {container.name} requests {name}, which no fabric lists, and has resource "
-        f"claims: {remedy}"
+        f"claims; {remedy}"
     )

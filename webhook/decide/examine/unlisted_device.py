@@ -30,7 +30,7 @@ def unlisted_device(container_devices: ContainerDevices, decision_input: Decisio
             if requested.gpus:
                 remedy = _gpu_remedy(names[0], decision_input)
             return (
-                f"container {container.name} requests {names[0]}, which no fabric lists: {remedy}"
+                f"container {container.name} requests {names[0]}, which no fabric lists; {remedy}"
             )
     return ""
 

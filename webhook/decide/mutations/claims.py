@@ -28,7 +28,7 @@ from webhook.model.fabric import ClaimTemplateReference, Fabric
 from webhook.model.pod import read_string
 
 ADDED = Reason(
-    "Added", "A claim of the fabric's template was added to the pod and the container.", remedy=""
+    "Added", "A claim from the fabric's template was added to the pod and the container.", remedy=""
 )
 PRESENT = Reason(
     "Present", "The container already claims a NIC, or requests an RDMA resource.", remedy=""
@@ -92,7 +92,7 @@ def _present(analysis: PodAnalysis, target: Target, claims: list[Claim], fabric:
     """Return a message on the NIC that a container already gets; "" if it gets none."""
     for claim in claims:
         if claim.is_nic or has_nic_of(claim, fabric, analysis.namespace.claim_facts):
-            return f"already claims a NIC: {claim.name}"
+            return f"already claims a NIC ({claim.name})"
     return f"already requests {', '.join(target.rdma)}" if target.rdma else ""
 
 
@@ -127,7 +127,8 @@ def _equip(draft: Draft, analysis: PodAnalysis, target: Target, pod_claims: _Pod
         _claim(draft, target, pod_claims)
         if devices is not None:
             message = (
-                "rdma.lab/devices has no effect: the template determines the number of devices"
+                "rdma.lab/devices has no effect, since the template determines the number of "
+                "devices"
             )
             draft.warned(target.name, BY_TEMPLATE, message)
 

@@ -217,7 +217,9 @@ def mutate(draft: Draft, analysis: PodAnalysis) -> None:
     if not targets or not _add_file(draft, analysis, targets):
         if draft.get(ANNOTATION) is not None:
             draft.warned(
-                "", UNUSED, f"annotation {NCCL_CONF_ANNOTATION} has no effect: nothing mounts it"
+                "",
+                UNUSED,
+                f"annotation {NCCL_CONF_ANNOTATION} has no effect, since nothing mounts it",
             )
         return
     for target in targets:
@@ -242,7 +244,7 @@ def _warn_dropped(draft: Draft, analysis: PodAnalysis, target: Target) -> None:
         if name in env and name not in settings.certain and not name.startswith("NCCL_")
     ]
     if dropped:
-        message = f"{settings.env_dropped_by} drops {', '.join(dropped)}: set them after it"
+        message = f"{settings.env_dropped_by} drops {', '.join(dropped)}; set them after it"
         draft.warned(target.name, ENV_DROPPED, message)
 
 
@@ -297,8 +299,8 @@ def _add_file(draft: Draft, analysis: PodAnalysis, targets: list[Target]) -> boo
         draft.already("", PRESENT, f"the pod already has {FILE}")
     if left_out:
         message = (
-            f"{FILE} omits {', '.join(left_out)}: the containers do not all set the same literal "
-            "value"
+            f"{FILE} omits {', '.join(left_out)}, since the containers do not all set the same "
+            "literal value"
         )
         draft.warned("", LEFT_OUT, message)
     return not obstacle

@@ -238,7 +238,7 @@ def _leave_to_files(
         unset = [name for name in names if not name.startswith("NCCL_")]
     draft.skipped(container.name, ENV_FROM, message)
     if unset:
-        message = f"{unset[0]} was not set, since envFrom may set it: add it to env"
+        message = f"{unset[0]} was not set, since envFrom may set it; add it to env"
         if len(unset) > 1:
             names_text = ", ".join(unset)
             message = f"variables not set, since envFrom may set them; add to env: {names_text}"
@@ -258,7 +258,7 @@ def _warn_not_forwarded(draft: Draft, analysis: PodAnalysis, launcher: Launcher)
     names = [name for name in analysis.containers[path].env if name not in ignored]
     forwarded = "UCX_NET_DEVICES" in analysis.commands.text(path)
     if not forwarded and forwards_by_ssh(analysis.commands, path, names):
-        message = "UCX settings do not reach ranks over ssh: add -x UCX_NET_DEVICES to mpirun"
+        message = "UCX settings do not reach ranks over ssh; add -x UCX_NET_DEVICES to mpirun"
         draft.warned(launcher.name, NOT_FORWARDED, message)
 
 

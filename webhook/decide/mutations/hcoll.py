@@ -185,10 +185,10 @@ def _why_not_edited(launch: LauncherCommand) -> tuple[Reason, str]:
     if launch.run_by:
         return (
             OTHER_USER,
-            f"{launch.run_by} may clear env: add {' '.join(FLAG)} to mpirun yourself",
+            f"{launch.run_by} may clear env; add {' '.join(FLAG)} to mpirun yourself",
         )
     reason = SCRIPT_UNCLEAR if launch.problem == UNCLEAR else SCRIPT_TOO_LARGE
-    return reason, f"{dotted(launch.path)} was not edited: {PROBLEMS[launch.problem]}"
+    return reason, f"{dotted(launch.path)} was not edited, since {PROBLEMS[launch.problem]}"
 
 
 MUTATION = Mutation(

@@ -127,7 +127,7 @@ def _allow_locking(draft: Draft, analysis: PodAnalysis, target: Target) -> None:
         return
     capabilities = container.capabilities
     if CAPABILITY in capabilities.dropped:
-        message = "capabilities.drop lists IPC_LOCK, so adding it has no effect: remove it there"
+        message = "capabilities.drop lists IPC_LOCK, so adding it has no effect; remove it there"
         draft.skipped(target.name, DROPPED, message)
         if analysis.configuration.defaults.memlock != "unlimited":
             draft.warned(target.name, DROPPED, message)
@@ -148,7 +148,7 @@ def _add(draft: Draft, analysis: PodAnalysis, target: Target, *, misspelled: boo
     draft.applied(target.name, ADDED, f"added capability IPC_LOCK{purpose}{details}")
     if misspelled:
         draft.warned(
-            target.name, MISSPELLED, "capability CAP_IPC_LOCK is not valid: write IPC_LOCK"
+            target.name, MISSPELLED, "capability CAP_IPC_LOCK is not valid; write IPC_LOCK"
         )
     if reason is not None:
         _warn(draft, analysis, target, reason)
@@ -172,7 +172,7 @@ def _leave(
 def _without_capability(draft: Draft, analysis: PodAnalysis, target: Target, level: str) -> None:
     memlock = analysis.configuration.defaults.memlock
     if memlock == "unlimited":
-        message = f"not added: Pod Security {level} forbids it, and memlock is unlimited"
+        message = f"not added, since Pod Security {level} forbids it, and memlock is unlimited"
         draft.skipped(target.name, POD_SECURITY, message)
     elif _raise_memlock(draft, analysis, target):
         message = f"{_RAISED}; Pod Security {level} forbids IPC_LOCK"
@@ -193,7 +193,7 @@ def _report_refusal(draft: Draft, analysis: PodAnalysis, target: Target, level: 
     else:
         draft.skipped(target.name, POD_SECURITY, message)
         # Keep it short: a warning is cut after 120 characters.
-        message = f"no IPC_LOCK: the namespace's label {PSA_ENFORCE}={level} forbids it"
+        message = f"the namespace's label {PSA_ENFORCE}={level} forbids IPC_LOCK"
         draft.warned(target.name, POD_SECURITY, message)
 
 
@@ -222,8 +222,8 @@ def _warn(draft: Draft, analysis: PodAnalysis, target: Target, reason: Reason) -
         return
     if memlock == "nri":
         message = (
-            "memlock is not raised: the annotation's key would be too long, or the annotations are "
-            "full"
+            "memlock is not raised, since the annotation's key would be too long, or the "
+            "annotations are full"
         )
         if any(key in draft.view.annotations for key in memlock_annotations(target.name)):
             message = "your ulimits annotation is kept, but does not raise RLIMIT_MEMLOCK"

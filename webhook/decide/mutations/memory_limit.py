@@ -121,7 +121,7 @@ def mutate(draft: Draft, analysis: PodAnalysis) -> None:
 
 def _target_keep_reason(analysis: PodAnalysis, target: Target) -> tuple[Reason, str] | None:
     if target.partial_gpu and analysis.annotations.memory_limit is None:
-        return SHARED_GPU, "kept: other pods share the GPU, and so the node's memory"
+        return SHARED_GPU, "kept, since other pods share the GPU, and so the node's memory"
     return None
 
 
@@ -132,14 +132,14 @@ def _keep_reason(analysis: PodAnalysis) -> tuple[Reason, str] | None:
         source = "the pod" if requested else "the configuration"
         return KEPT, f"kept, as set by {source}"
     if not analysis.namespace.is_loaded:
-        return UNKNOWN, "kept: the namespace's LimitRanges and quotas are unknown"
+        return UNKNOWN, "kept, since the namespace's LimitRanges and quotas are unknown"
     if analysis.namespace.memory_limit_rejection:
-        return REQUIRED, f"kept: {analysis.namespace.memory_limit_rejection}"
+        return REQUIRED, f"kept, since {analysis.namespace.memory_limit_rejection}"
     reader = limit_reader(analysis.original)
     if reader:
-        return READ, f"kept: {reader} reads limits.memory"
+        return READ, f"kept, since {reader} reads limits.memory"
     if policy == "keep-guaranteed" and is_guaranteed(analysis.original):
-        return GUARANTEED, "kept: the pod is Guaranteed"
+        return GUARANTEED, "kept, since the pod is Guaranteed"
     return None
 
 
@@ -158,13 +158,13 @@ def _warn(
         draft.warned(target.name, POOL, message)
     volume = first_mounted_volume(draft.container(target.path), unbounded) if unbounded else ""
     if volume:
-        message = f"memory volume {volume} has no sizeLimit: it may fill the node's memory"
+        message = f"memory volume {volume} has no sizeLimit, so it may fill the node's memory"
         draft.warned(target.name, UNBOUNDED, message)
 
 
 def _warn_lost(draft: Draft, container: str, *, guaranteed_lost: bool) -> None:
     if guaranteed_lost:
-        message = "without a memory limit the pod is not Guaranteed: no exclusive CPUs"
+        message = "without a memory limit, the pod is not Guaranteed and gets no exclusive CPUs"
         draft.warned(container, BURSTABLE, message)
 
 
@@ -185,7 +185,8 @@ def _pod_level(
     if keep_reason is not None:
         _keep(draft, "", *keep_reason)
     elif dependents:
-        message = f"kept: containers without their own limit depend on it ({', '.join(dependents)})"
+        names = ", ".join(dependents)
+        message = f"kept, since containers without their own limit depend on it ({names})"
         draft.skipped("", POD_LIMIT_SHARED, message)
     else:
         request = summed_request("memory", analysis.original.containers)

@@ -81,7 +81,7 @@ def mutate(draft: Draft, analysis: PodAnalysis) -> None:
             _warn_partial(draft, target)
     for name, alias in strays(analysis.original.containers, analysis.targets, aliases):
         message = (
-            f"the alias {alias} is replaced only in containers that need RDMA: remove the resource"
+            f"the alias {alias} is replaced only in containers that need RDMA; remove the resource"
         )
         draft.warned(name, OTHER, message)
 
@@ -146,7 +146,7 @@ def _warn_other(draft: Draft, target: Target, fabric: Fabric, names: list[str]) 
     of_fabric = {resource.name for resource in fabric.resources}
     for name in names:
         if name not in of_fabric:
-            message = f"{name} is not a resource of fabric {fabric.name}: left unchanged"
+            message = f"{name} stays unchanged, since it is not a resource of fabric {fabric.name}"
             draft.warned(target.name, OTHER, message)
 
 

@@ -172,7 +172,7 @@ def _launcher_verdict(launchers: tuple[Launcher, ...]) -> Verdict:
     for launcher in launchers:
         if not launcher.ranks_in_other_pods:
             remedy = f"if its ranks run in this pod, set {FABRIC_ANNOTATION}"
-            return Verdict.of(RANKS_UNKNOWN, f"launcher ({launcher.evidence}): {remedy}")
+            return Verdict.of(RANKS_UNKNOWN, f"launcher ({launcher.evidence}); {remedy}")
     return Verdict.of(LAUNCHER, f"launcher ({launchers[0].evidence}): {LAUNCHER.clause}")
 
 

@@ -35,7 +35,9 @@ def judge_command_memlock(pod: PatchedPod, patched: PatchedTarget) -> Verdict | 
     obstacle = pinned_memory_obstacle(pod, patched)
     if obstacle and settings.memlock is not None and _is_low(settings.memlock.limit):
         limit = f"memlock is limited to {settings.memlock.limit} KiB ({settings.memlock.source})"
-        return Verdict.of(LOWERED, f"container {name} {obstacle.clause}, and {limit}: remove that")
+        return Verdict.of(
+            LOWERED, f"container {name} {obstacle.clause}, and {limit}; remove that limit"
+        )
     if obstacle or settings.user is None or raises_memlock(pod, name):
         return None
     message = f"container {name} may lose IPC_LOCK ({settings.user.source})"

@@ -52,8 +52,8 @@ def _verdict(container: str, setting: Setting) -> Verdict:
     name, source = setting.name, setting.source
     if setting.value is None:
         message = f"container {container} sets a computed {name} ({source})"
-        verdict = Verdict.of(COMPUTED, f"{message}: write a literal value")
+        verdict = Verdict.of(COMPUTED, f"{message}; write a literal value")
     else:
         message = f"container {container} may set {name}={setting.value:.40} ({source})"
-        verdict = Verdict.of(POSSIBLE, f"{message}: remove that if it is not needed")
+        verdict = Verdict.of(POSSIBLE, f"{message}; remove that setting if it is not needed")
     return verdict.with_key(setting.key, overrides_env=not setting.yields_to_env)

@@ -43,7 +43,7 @@ DEVICES_ZERO = Reason(
 )
 RESOURCE_UNKNOWN = Reason(
     "ResourceUnknown",
-    "A container's RDMA resource belongs to no fabric, or not to the pod's.",
+    "A container's RDMA resource belongs to no fabric, or to a fabric other than the pod's.",
     remedy=(
         "Correct the name of the RDMA resource, or remove the resource, so that the webhook "
         "requests the right one."
@@ -67,7 +67,7 @@ def judge_device(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
         return None
     if requested:
         request = f"container {patched.target.name} requests {requested[0]}"
-        message = f"{request}, which fabric {fabric.name} does not have: remove that resource"
+        message = f"{request}, which fabric {fabric.name} does not have; remove that resource"
         return Verdict.of(RESOURCE_UNKNOWN, message)
     if claims_nic(pod, patched, fabric):
         return None
@@ -98,7 +98,7 @@ def _verdict_without_fabric(
     unlisted = [name for name in requested if name not in listed]
     if unlisted and not pod.applicability.uses_foreign_nic:
         request = f"container {patched.target.name} requests {unlisted[0]}"
-        message = f"{request}, which no fabric lists: {UNLISTED_RDMA_REMEDY}"
+        message = f"{request}, which no fabric lists; {UNLISTED_RDMA_REMEDY}"
         return Verdict.of(RESOURCE_UNKNOWN, message)
     return Verdict.of(reason, pod.applicability.message)
 
@@ -120,7 +120,7 @@ def _missing_device_verdict(
     volume = next(patched.container.mounted_volumes(paths), None)
     if volume is not None:
         message = (
-            f"container {target.name} has {paths[volume]} only by hostPath: request the fabric's "
+            f"container {target.name} has {paths[volume]} only by hostPath; request the fabric's "
             "resource"
         )
         return Verdict.of(HOST_PATH, message)
@@ -134,7 +134,7 @@ def _missing_device_verdict(
         obstacle = next(outcome.message for outcome in pod.outcomes if _explains(outcome, target))
     else:
         obstacle = f"fabric {fabric.name} has no resources, and the container is not privileged"
-    message = f"container {target.name} gets no RDMA device: {obstacle}"
+    message = f"container {target.name} gets no RDMA device; {obstacle}"
     return Verdict.of(DEVICE_MISSING, message)
 
 
@@ -213,7 +213,7 @@ def _template_verdict(pod: PatchedPod, claim: ClaimTemplateReference) -> Verdict
         )
         return Verdict.of(REQUEST_MISSING, message)
     if facts.has_all_templates:
-        message = f"{subject} has no ResourceClaimTemplate {template}: create the template"
-        return Verdict.of(TEMPLATE_MISSING, f"{message}; the pod waits for it")
+        message = f"{subject} has no ResourceClaimTemplate {template}, for which the pod waits"
+        return Verdict.of(TEMPLATE_MISSING, f"{message}; create the template")
     message = f"whether {subject} has ResourceClaimTemplate {template} is unknown"
     return Verdict.of(TEMPLATE_UNKNOWN, message)

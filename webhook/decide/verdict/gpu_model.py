@@ -72,7 +72,7 @@ def judge_resource_label(pod: PatchedPod) -> Verdict | None:
     for key, values in pod.analysis.original.required_labels():
         if not is_resource_label(key, pod) or not any(map(_models, values)):
             continue
-        message = f"nodes are selected by the label {key:.40}={values[0]:.30}: use {PRODUCT}"
+        message = f"nodes are selected by the label {key:.40}={values[0]:.30}; use {PRODUCT}"
         return Verdict.of(RESOURCE_AS_LABEL, message)
     return None
 
@@ -99,8 +99,8 @@ def judge_gpu_model(pod: PatchedPod) -> Verdict | None:
             continue
         if not any(_is_on(fabric, key, value, pod) for value in values):
             message = (
-                f"GPU {values[0]:.30} may not be on fabric {fabric.name}: if it is, set "
-                f"{FABRIC_ANNOTATION}; the pod selects that GPU by label {key}"
+                f"GPU {values[0]:.30} may not be on fabric {fabric.name}; if it is, set "
+                f"{FABRIC_ANNOTATION} (the pod selects that GPU by label {key})"
             )
             return Verdict.of(GPU_MODEL_UNKNOWN, message)
     return None

@@ -238,4 +238,4 @@ def _repelled(
             return Verdict.of(NOT_TOLERATED, message)
     states = {state_of(taint.key): None for taints in repelling for taint in taints}
     listed = ", ".join(list(states)[:3])
-    return Verdict.of(UNAVAILABLE, f"no node of fabric {fabric} takes the pod now: {listed}")
+    return Verdict.of(UNAVAILABLE, f"no node of fabric {fabric} takes the pod now ({listed})")

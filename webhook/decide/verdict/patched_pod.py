@@ -124,7 +124,7 @@ class PatchedTarget(NamedTuple):
 
     def removal(self, name: str) -> str:
         """Return how to unset a variable, as the end of a message that names it and its origin."""
-        return "remove the variable" if self.origin(name) == "env" else "remove it"
+        return "remove the variable" if self.origin(name) == "env" else "remove that setting"
 
     def uncertain_settings(self) -> Iterator[Setting]:
         """Yield the settings of its command that may keep a library off RDMA."""

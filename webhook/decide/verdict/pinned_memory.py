@@ -102,12 +102,14 @@ def judge_pinned_memory(pod: PatchedPod, patched: PatchedTarget) -> Verdict | No
     memlock, subject = pod.analysis.configuration.defaults.memlock, f"container {name}"
     level = _forbidding_level(pod, obstacle)
     if level:
-        message = f"{subject} lacks IPC_LOCK: Pod Security {level} of the namespace forbids it"
+        message = (
+            f"{subject} lacks IPC_LOCK, since Pod Security {level} of the namespace forbids it"
+        )
         if memlock == "unknown":
             return Verdict.of(POD_SECURITY, message)
         return Verdict.of(IPC_LOCK_FORBIDDEN, f"{message}, and {_NODES[memlock]}")
     if memlock == "unknown":
-        message = f"{subject} {obstacle.clause}: {obstacle.way_out}"
+        message = f"{subject} {obstacle.clause}; {obstacle.way_out}"
         return Verdict.of(MEMLOCK_UNKNOWN, message, f"{obstacle.remedy} {_RECORD_MEMLOCK}")
     message = f"{subject} {obstacle.clause}, and {_NODES[memlock]}"
     return Verdict.of(MEMLOCK_LIMITED, message, obstacle.remedy)

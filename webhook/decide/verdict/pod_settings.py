@@ -23,7 +23,7 @@ HOST_NETWORK_WRONG = Reason(
 )
 ROCE_WITHOUT_NETWORKS = Reason(
     "RoceWithoutNetworks",
-    "A RoCE device is shared, and the fabric has no networks: with OFED drivers, the pod sees no "
+    "A RoCE device is shared, and the fabric has no networks. With OFED drivers, the pod sees no "
     "GID; with the kernel's own drivers, it uses the node's GIDs.",
     remedy=(
         "Ask the cluster administrator to configure a secondary network (`networks`). Until then, "
@@ -69,7 +69,7 @@ def _mode_verdict(pod: PatchedPod, fabric: Fabric) -> Verdict | None:
         return _if_not_added(pod)
     if fabric.link_layer == "Ethernet" and fabric.mode == "shared-device":
         problem = f"RoCE fabric {fabric.name} has no networks"
-        message = f"{problem}: whether pods see GIDs depends on the driver"
+        message = f"{problem}; whether pods see GIDs depends on the driver"
         return Verdict.of(ROCE_WITHOUT_NETWORKS, message)
     return None
 
@@ -78,7 +78,7 @@ def _host_network_verdict(fabric: Fabric) -> Verdict | None:
     if fabric.mode not in MODES_WITH_OWN_DEVICE:
         return None
     message = (
-        f"fabric {fabric.name} ({fabric.mode}) does not work in the host network: remove "
+        f"fabric {fabric.name} ({fabric.mode}) does not work in the host network; remove "
         "hostNetwork from the pod"
     )
     return Verdict.of(HOST_NETWORK_WRONG, message)
@@ -121,7 +121,7 @@ def judge_pod_sandbox(pod: PatchedPod) -> Verdict | None:
     name = pod.view.runtime_class
     if is_gvisor(name):
         message = (
-            f"runtimeClassName {name} is gVisor, which has no RDMA devices: remove runtimeClassName"
+            f"runtimeClassName {name} is gVisor, which has no RDMA devices; remove runtimeClassName"
         )
         return Verdict.of(GVISOR, message)
     if is_kata(name):

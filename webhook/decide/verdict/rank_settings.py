@@ -41,7 +41,7 @@ def _verdict(analysis: PodAnalysis, launcher: Launcher) -> Verdict | None:
     for name, value in switches.items():
         if value:
             text = f"{name}={value:.40} ({settings[name].source})"
-            message = f"container {launcher.name} starts its ranks with {text}: remove it"
+            message = f"container {launcher.name} starts its ranks with {text}; remove that setting"
             return _verdict_by(settings[name], message)
     return _mpi_verdict(analysis, launcher, settings)
 
@@ -95,7 +95,7 @@ def _mpi_verdict(
         return None
     setting = settings.get(tcp.variable)
     text = f"{tcp.text} ({setting.source})" if setting else tcp.text
-    message = f"container {launcher.name} starts MPI's ranks with {text}: remove it"
+    message = f"container {launcher.name} starts MPI's ranks with {text}; remove that setting"
     verdict = _verdict_by(setting, message)
     return verdict if is_certain else unless_nccl(verdict)
 

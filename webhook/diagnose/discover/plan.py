@@ -149,7 +149,7 @@ def _mode(group: Group, options: DiscoverOptions) -> tuple[Mode, str]:
     if virtual:
         return "sr-iov", "RoCE, and the nodes already have virtual functions"
     return "host-network", (
-        "RoCE needs an interface in the pod for each device: give --network for each, or --mode "
+        "RoCE needs an interface in the pod for each device; give --network for each, or --mode "
         "sr-iov. Until then, only pods with hostNetwork can use this fabric"
     )
 

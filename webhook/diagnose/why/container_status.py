@@ -189,7 +189,9 @@ def _not_started_finding(title: str, waiting: Waiting) -> Finding:
     remedy = code.remedy
     if _NON_ROOT.search(waiting.message):
         cause, remedy = "its user is root, against runAsNonRoot", _REMOVE_NON_ROOT
-    return code.finding("error", f"{title} cannot start: {cause}: {cut(waiting.message)}", remedy)
+    return code.finding(
+        "error", f"{title} cannot start, since {cause}: {cut(waiting.message)}", remedy
+    )
 
 
 def log_remedy(evidence: PodEvidence) -> str:

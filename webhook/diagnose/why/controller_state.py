@@ -90,7 +90,7 @@ def own_reasons(workload: Workload) -> Iterator[Finding]:
             yield from _wants_no_pods(f"{start}, since {subject}", record.spec)
         yield from _selects_no_node(start, record.status)
         yield from _waits_to_retry(start, subject, record)
-        yield from _ended(f"{start}: {subject}", record.status)
+        yield from _ended(f"{start}, since {subject}", record.status)
 
 
 def _wants_no_pods(start: str, spec: ControllerSpec) -> Iterator[Finding]:
@@ -119,7 +119,7 @@ def _waits_to_retry(start: str, subject: str, controller: ControllerRecord) -> I
     if controller.status.failed and not controller.status.has_ended:
         pod = "its last pod" if subject == "it" else f"the last pod of {subject}"
         text = (
-            f"{start} now: {pod} failed or was deleted, and the {controller.kind} is waiting "
+            f"{start} now, since {pod} failed or was deleted, and the {controller.kind} is waiting "
             "before it creates the next one."
         )
         yield WAITS_TO_RETRY.finding("error", text)
@@ -153,7 +153,7 @@ def _managed_remedy(workload: Workload, manager: str) -> str:
     if manager != _MULTIKUEUE:
         return MANAGED_ELSEWHERE.remedy
     return (
-        "MultiKueue creates the pods in another cluster: ask rdma-webhook why there. The Workload "
+        "MultiKueue creates the pods in another cluster; ask rdma-webhook why there. The Workload "
         f"of the Job names the cluster: kubectl get workloads -n {shlex.quote(workload.namespace)} "
         "-o yaml. If the Job should run in this cluster, create it again without spec.managedBy."
     )

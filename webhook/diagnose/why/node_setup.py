@@ -110,10 +110,7 @@ def setup_findings(evidence: PodEvidence) -> Iterator[Finding]:
 
 def _setup_finding(evidence: PodEvidence, event: Event) -> Finding:
     cause, remedy = _missing(evidence, event.text)
-    text = (
-        f"The node cannot set up the pod{cause}: Event {event.reason} about the pod: "
-        f"{cut(event.text)}"
-    )
+    text = f"The node cannot set up the pod{cause} (Event {event.reason}): {cut(event.text)}"
     return NOT_SET_UP.finding("error", text, remedy or NOT_SET_UP.remedy)
 
 

@@ -165,7 +165,7 @@ def _failed_creation(message: str) -> Finding:
             f"which the namespace does not have. Kubernetes reports: {message}"
         )
         return Finding("error", TEMPLATE_MISSING.code, text, TEMPLATE_MISSING.remedy)
-    text = f"The pod is pending: Kubernetes could not create one of its claims: {message}"
+    text = f"The pod is pending, since Kubernetes could not create one of its claims: {message}"
     return CLAIM_NOT_CREATED.finding("error", text)
 
 

@@ -94,7 +94,7 @@ def _unbound(claim: UnmountableClaim) -> Finding:
         return VOLUME_CLAIM_UNBOUND.finding("error", text, remedy)
     if not claim.storage_class:
         remedy = (
-            "The claim names no StorageClass, and the cluster has set no default one: create the "
+            "The claim names no StorageClass, and the cluster has set no default one; create the "
             "claim again with one of those that kubectl get storageclasses lists. kubectl describe "
             f"pvc {shlex.quote(claim.name)} shows its Events."
         )

@@ -105,7 +105,7 @@ _REJECTION_REMEDIES = {
         "again."
     ),
     "NodeAffinity": (
-        "The node does not have the labels that the pod's nodeSelector or affinity requires: "
+        "The node does not have the labels that the pod's nodeSelector or affinity requires; "
         "correct these, or nodeName if the pod sets it. Then create the pod again."
     ),
 }

@@ -84,7 +84,7 @@ def refusal(workload: Workload, title: str, message: str) -> Finding:
     """Return the finding on a refusal of a pod that an object, `title`, tried to create."""
     controller = workload.controller.title
     lack = "lacks pods" if workload.pods else "has no pods"
-    start = f"{controller} {lack}: {pronoun(title, controller)} could not create one"
+    start = f"{controller} {lack}; {pronoun(title, controller)} could not create one"
     if match := _QUOTA.search(message):
         return _quota(workload, start, *match.groups())
     match = _WEBHOOK.search(message)

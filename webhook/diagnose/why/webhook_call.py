@@ -111,7 +111,10 @@ def _by_status(evidence: PodEvidence, comparison: Comparison) -> Finding:
         remedy = f"{label_remedy(evidence)} {_remove_status(evidence)}"
         return STATUS_NOT_OURS.finding("error", f"No: {copied}, since {unlabeled}.", remedy)
     if comparison.nothing_left:
-        text = f"No: {copied}, or all that it names was removed: nothing of it is left in the pod."
+        text = (
+            f"No: {copied}, or all that it names was removed, since nothing of it is left in the "
+            "pod."
+        )
         return STATUS_NOT_OURS.finding("error", text, _remove_status(evidence))
     if unlabeled:
         text = f"Not certain: {unlabeled}. The label was removed later, or {copied}."

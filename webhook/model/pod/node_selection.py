@@ -47,7 +47,7 @@ def _problem(place: str, value: Json) -> str:
     if not isinstance(value, str):
         return f"{place:.200} must be a string, but is {describe(value)}"
     if is_unexpanded(value):
-        return f"{place:.200}: {value!r:.80} is an unexpanded variable: run envsubst first"
+        return f"{place:.200}: {value!r:.80} is an unexpanded variable (run envsubst first)"
     return (
         f"{place:.200}: {value!r:.80} is not the value of a label (at most 63 letters, digits, -, "
         "_ and ., with a letter or digit at either end)"

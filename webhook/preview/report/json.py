@@ -173,7 +173,7 @@ def check_length(length: int, max_characters: int | None) -> None:
     """Raise DocumentError if an answer has too many characters; None: no limit."""
     if max_characters is not None and length > max_characters:
         raise DocumentError(
-            f"the answer is longer than {max_characters >> 20} MiB: send fewer pods in one request"
+            f"the answer is longer than {max_characters >> 20} MiB; send fewer pods in one request"
         )
 
 

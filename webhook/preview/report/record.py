@@ -74,7 +74,9 @@ class Preview:
         """
         if self.decision.verdict is None or self.called is not False:
             return self.decision.verdict
-        return Verdict.of(NOT_CALLED, f"the webhook would not be called: {self.called_because}")
+        return Verdict.of(
+            NOT_CALLED, f"the webhook would not be called, since {self.called_because}"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,7 +172,7 @@ def _pod_remarks(preview: Preview) -> Iterator[tuple[str, str]]:
     if not preview.decision.allowed:
         yield "denied", preview.decision.message
     elif preview.called is False:
-        yield "warning", f"the webhook would not be called: {preview.called_because}"
+        yield "warning", f"the webhook would not be called, since {preview.called_because}"
     if preview.hint:
         yield "warning", preview.hint
     yield from (("warning", mistake) for mistake in preview.mistakes)

@@ -34,7 +34,7 @@ from webhook.text.yaml.documents import read_documents
 
 _CLI = "`rdma-webhook preview FILE` on your own machine has no such limit"
 TOO_MUCH_MEMORY = (
-    f"the preview needs more than the {MAX_ADDRESS_SPACE >> 20} MiB of memory that it may use: "
+    f"the preview needs more than the {MAX_ADDRESS_SPACE >> 20} MiB of memory that it may use; "
     f"send fewer or smaller documents at a time; {_CLI}"
 )
 #: By operation.
@@ -44,7 +44,7 @@ _TOO_MUCH: dict[Operation, str] = {
     "validate": f"the check needs more than the {MAX_ADDRESS_SPACE >> 20} MiB of memory it may use",
 }
 TOO_LARGE = (
-    f"the answer is larger than {MAX_ANSWER_BYTES >> 20} MiB: "
+    f"the answer is larger than {MAX_ANSWER_BYTES >> 20} MiB; "
     f"send fewer or smaller documents at a time; {_CLI}"
 )
 _MAX_SENTENCE_LENGTH = 4096
@@ -107,7 +107,7 @@ class Operations:
         documents = read_documents(body, "body")
         if not documents:
             raise DocumentError(
-                "the body contains no documents: send a pod or a workload as YAML or JSON"
+                "the body contains no documents; send a pod or a workload as YAML or JSON"
             )
         report = preview_documents(documents, _options(head, self._configuration))
         output = writer(head["format"])(documents, report, OutputOptions(wording=HTTP_WORDING))

@@ -117,7 +117,7 @@ def _describe_misplaced(
     statement = f"{key} is in {dotted(path)}{f' of {title}' if title else ''}"
     if template.spec_only and template.annotations_path is None:  # metadata is not in the document
         condition = "only if the controller copies it to the pods"
-        return f"{statement}: it has an effect {condition}{_suggestion(key)}"
+        return f"{statement}, and has an effect {condition}{_suggestion(key)}"
     destinations = enumerated([*dict.fromkeys(map(annotations_location, templates))])
     return f"{statement}, where it reaches no pod; move it to {destinations}{_suggestion(key)}"
 

@@ -96,7 +96,7 @@ def _unexpanded_variables(template: Template) -> Iterator[str]:
     places = list(islice(_variables(template), _MAX_FIELDS))
     if places:
         noun = SEVERAL_VARIABLES if places[1:] else "an unexpanded variable"
-        yield f"{enumerated(places)}, {noun}: run envsubst first"
+        yield f"{enumerated(places)}, {noun} (run envsubst first)"
 
 
 def _variables(template: Template) -> Iterator[str]:

@@ -85,7 +85,7 @@ MAX_TURN_WAIT = 5.0
 #: took. Small requests are answered meanwhile.
 MAX_REST = 0.5
 #: The message for a request whose turn does not come in time.
-CROWDED = "rdma-webhook has too many requests at once: try again"
+CROWDED = "rdma-webhook has too many requests at once; try again"
 
 
 class Answer(NamedTuple):

@@ -56,12 +56,12 @@ ADVICE = (
     "has no such limit"
 )
 _SINGLE_LINE = (
-    "the body is one line and not YAML: curl -d removes the line breaks of a file, so send it "
+    "the body is one line and not YAML; curl -d removes the line breaks of a file, so send it "
     "with curl --data-binary"
 )
 _NOT_YOURS = (
     "output={} is for documents that are applied to a cluster, but this server has example "
-    "fabrics: start it with -c FABRICS, or request text or json"
+    "fabrics; start it with -c FABRICS, or request text or json"
 )
 USAGE = """\
 POST a pod, or anything with pod templates, as YAML or JSON (one or many documents):
@@ -204,7 +204,7 @@ class PreviewApp:
                 async with self._queue.turn(client_address, WAIT_SECONDS):
                     answer = await self._worker.ask(worker_request, current)
             except TimeoutError:
-                raise RequestError(503, "earlier previews took too long: try again") from None
+                raise RequestError(503, "earlier previews took too long; try again") from None
         if answer.status == 500:  # noqa: PLR2004
             self._metrics.internal_errors.inc()
             self._log.write("error", "internal error", endpoint="preview", **answer.defect)

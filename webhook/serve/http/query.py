@@ -54,17 +54,17 @@ def _single(given: Sequence[tuple[str, str]], allowed: Sequence[str]) -> dict[st
         if name not in allowed:
             hint = suggestion(name, allowed)
             raise RequestError(
-                400, f"{name!r:.80} is not a parameter{hint}: use {', '.join(allowed)}"
+                400, f"{name!r:.80} is not a parameter{hint}; use {', '.join(allowed)}"
             )
         if times > 1 and name != LABEL:
-            raise RequestError(400, f"{name} is given {times} times: use it once")
+            raise RequestError(400, f"{name} is given {times} times; use it once")
     return dict(given)
 
 
 def _namespace(written: str) -> str:
     if not is_dns_label(written):
         raise RequestError(
-            400, f"{NAMESPACE}={written!r:.80} is not a valid namespace name: write {LABEL_FORM}"
+            400, f"{NAMESPACE}={written!r:.80} is not a valid namespace name; write {LABEL_FORM}"
         )
     return written
 

@@ -123,12 +123,12 @@ def _check(path: str, scope: Scope, headers: Headers) -> None:
     content_type = headers.get(b"content-type", JSON)
     if b"json" not in content_type.lower():
         written = content_type.decode("latin-1")
-        raise RequestError(415, f"content-type is {written!r:.80}: it must be application/json")
+        raise RequestError(415, f"content-type is {written!r:.80}, but it must be application/json")
     if headers.get(b"content-encoding", b"identity") != b"identity":
-        raise RequestError(415, "content-encoding is not supported: send plain JSON")
+        raise RequestError(415, "content-encoding is not supported; send plain JSON")
     if b"content-length" not in headers:  # the API server always sends one
         raise RequestError(
-            411, "content-length is missing: chunked bodies are not accepted here", close=True
+            411, "content-length is missing; chunked bodies are not accepted here", close=True
         )
 
 

@@ -161,7 +161,7 @@ class Validate:
         try:
             answer = await self._ask_worker(request, written, client_address)
         except TimeoutError:
-            return _unchecked_answer(request, f"it took longer than {SECONDS:g} s: apply it again")
+            return _unchecked_answer(request, f"it took longer than {SECONDS:g} s; apply it again")
         except RequestError as error:
             return _unchecked_answer(request, str(error))
         return _of_worker(request, answer)

@@ -62,7 +62,7 @@ def _files(
         name = server_name(options.service, namespace) if namespace else None
         return CertificateFiles(options.tls_cert, options.tls_key, serving, name)
     if options.tls_cert or options.tls_key:
-        raise ConfigError("--tls-cert and --tls-key belong together: use both, or neither")
+        raise ConfigError("--tls-cert and --tls-key belong together; use both, or neither")
     return None
 
 
@@ -70,7 +70,7 @@ def installation_of(options: ServeOptions, environment: Mapping[str, str]) -> In
     """Return the names of the webhook's objects; raise ConfigError without a namespace."""
     if options.kubeconfig is None and not environment.get(IN_CLUSTER):
         raise ConfigError(
-            "no certificate: use --tls-cert and --tls-key, or --dev to try the webhook on your own "
+            "no certificate; use --tls-cert and --tls-key, or --dev to try the webhook on your own "
             "computer; in a cluster, or with --kubeconfig, the webhook manages its own"
         )
     if options.kubeconfig is not None and not options.kubeconfig.is_file():
@@ -78,7 +78,7 @@ def installation_of(options: ServeOptions, environment: Mapping[str, str]) -> In
     namespace = _known_namespace(options, environment)
     if not namespace:
         reason = f"{SERVICE_ACCOUNT}/namespace does not exist"
-        raise ConfigError(f"the webhook's namespace is unknown: use --namespace ({reason})")
+        raise ConfigError(f"the webhook's namespace is unknown; use --namespace ({reason})")
     return Installation(
         namespace=namespace,
         service=options.service,

@@ -67,7 +67,7 @@ class FileConfiguration:
         self._applied_load_count = 0
         self._prepared_configuration: PreparedConfiguration | None = None
         self._not_usable = f"{file.path} is not usable, for the reason in the webhook's log"
-        self._no_fabrics = f"{file.path} has no fabrics: add them under spec.fabrics"
+        self._no_fabrics = f"{file.path} has no fabrics; add them under spec.fabrics"
         state.probes.append(self.check)
 
     def start(self) -> None:

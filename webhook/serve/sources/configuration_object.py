@@ -39,14 +39,14 @@ SETTLE_SECONDS = DELAY + 1.0
 #: Seconds during which a write is recent, by this node's clock, which may be wrong.
 RECENT = 60.0
 _APPLY = "`kubectl apply -f fabrics.yaml` (docs/installation.md, Fabrics)"
-NO_OBJECT = f"there is no {CONFIGURATION_TITLE}: run {_APPLY}"
+NO_OBJECT = f"there is no {CONFIGURATION_TITLE}; run {_APPLY}"
 NO_KIND = (
-    "the cluster has no kind FabricConfiguration: run `kubectl apply -k manifests/crd`, then "
+    "the cluster has no kind FabricConfiguration; run `kubectl apply -k manifests/crd`, then "
     f"{_APPLY}"
 )
-NO_FABRICS = f"{CONFIGURATION_TITLE} has no fabrics: add them under spec.fabrics, then run {_APPLY}"
+NO_FABRICS = f"{CONFIGURATION_TITLE} has no fabrics; add them under spec.fabrics, then run {_APPLY}"
 NOT_USABLE = (
-    f"{CONFIGURATION_TITLE} is not usable, for the reason in the webhook's log and Events: "
+    f"{CONFIGURATION_TITLE} is not usable, for the reason in the webhook's log and Events; "
     f"correct it, then run {_APPLY}"
 )
 #: The shortest delay, in seconds, of a timer that is set again since it fired early.
@@ -294,7 +294,7 @@ class ObjectConfiguration:
             )
         if self._clock() < self._ready_at:
             message = (
-                f"{CONFIGURATION_TITLE} was written a moment ago: waiting until every replica uses "
+                f"{CONFIGURATION_TITLE} was written a moment ago; waiting until every replica uses "
                 "it"
             )
             return ReadinessCheck("configuration", False, message)

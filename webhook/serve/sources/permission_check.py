@@ -138,7 +138,7 @@ def _changeable(permissions: _Permissions) -> list[str]:
 def _problem(permissions: _Permissions) -> str:
     names = " and ".join(_changeable(permissions))
     return (
-        f"this account may change more than caBundle of {names}: apply the policy and the binding "
+        f"this account may change more than caBundle of {names}; apply the policy and the binding "
         "rdma-webhook-guard (manifests/base/guard.yaml)"
     )
 
@@ -161,6 +161,6 @@ def require_guarded_account(environment: Mapping[str, str]) -> None:
     if account != GUARDED_ACCOUNT:
         raise ConfigError(
             f"the ServiceAccount of this pod is {account}, but the policies that guard it match "
-            f"only the name {GUARDED_ACCOUNT}: remove namePrefix and nameSuffix from the "
+            f"only the name {GUARDED_ACCOUNT}; remove namePrefix and nameSuffix from the "
             "kustomization (another namespace needs neither: docs/installation.md)"
         )

@@ -116,7 +116,7 @@ class CallCheck:
         if mistake is None:
             return Condition("Called", True, "Called", _CALLED)
         remedy = _CERTIFICATES if mistake.reason == OTHER_CA_BUNDLE else _APPLY
-        text = f"{configuration} {mistake.text}: {remedy}."
+        text = f"{configuration} {mistake.text}; {remedy}."
         return Condition("Called", False, mistake.reason, text)
 
     def _mistake(

@@ -14,7 +14,7 @@ from webhook.model.pod import Pod, PodManifest
 
 FABRIC = "annotation rdma.lab/fabric names 'nort', but the fabrics are: v100-ib, h100-roce"
 DEVICES = (
-    "annotation rdma.lab/devices is 'two': it must be a whole number of RDMA devices for each "
+    "annotation rdma.lab/devices is 'two', but it must be a whole number of RDMA devices for each "
     "container, 0 for none"
 )
 CONTAINERS = "annotation rdma.lab/containers names {}, but the pod's containers are: {}"
@@ -74,6 +74,6 @@ def test_all_wrong_annotations_are_in_one_answer() -> None:
     assert decide_on(pod(gpu(), annotations=wrong)).message == "; ".join(others)
     wrong["rdma.lab/enable"] = "yes"
     decision = decide_on(pod(gpu(), annotations=wrong), decision_input())
-    enable = 'annotation rdma.lab/enable is \'yes\': it must be "true" or "false"'
+    enable = 'annotation rdma.lab/enable is \'yes\', but it must be "true" or "false"'
     assert decision.message == "; ".join([enable, *others])
     assert decision.reason.code == "InvalidAnnotation"

@@ -25,9 +25,9 @@ from webhook.model.nodes import FabricIndex
 from webhook.model.pod import Pod, PodManifest
 
 PRODUCT = "nvidia.com/gpu.product"
-PRODUCT_ELSEWHERE = f"no fabric lists the label nvidia.com/gpu: a GPU's product is in {PRODUCT}"
+PRODUCT_ELSEWHERE = f"no fabric lists the label nvidia.com/gpu; a GPU's product is in {PRODUCT}"
 
-CLAIMED_BY_NONE = f"a NIC that no fabric lists: {FOREIGN_REMEDY}"
+CLAIMED_BY_NONE = f"a NIC that no fabric lists; {FOREIGN_REMEDY}"
 
 
 def examined(manifest: PodManifest, annotations: UserAnnotations | None = None) -> Examination:
@@ -131,7 +131,7 @@ def test_a_device_that_no_fabric_claims_is_named() -> None:
     """A site that forgot to list a GPU resource learns its name."""
     manifest = pod(container(resources=quantities({"example.com/h200": "8", "cpu": "1"})))
     assert examined(manifest).applicability.message == (
-        "container trainer requests example.com/h200, which no fabric lists: if "
+        "container trainer requests example.com/h200, which no fabric lists; if "
         "example.com/h200 is a GPU, add it to gpuResources of the fabric that has it"
     )
 

@@ -93,7 +93,7 @@ def test_the_resource_contradicts_the_gpu(name: str) -> None:
     written = {"ib": "rdma/ib", "x": "rdma/x"}[name]
     assert denied.message == (
         f"{written} in container trainer implies fabric listed, but no known node of the fabric "
-        "offers amd.com/gpu, which container trainer requests: remove one of the two"
+        f"offers amd.com/gpu, which container trainer requests; remove {written} or amd.com/gpu"
     )
     for site in (knowing(NODE, mode="elastic"), knowing(), decision_input(LISTED)):
         decision = decide_on(asking, site)
@@ -115,6 +115,7 @@ def test_the_named_fabric_contradicts_the_gpu() -> None:
     denied = decide_on(asking, knowing(NODE))
     assert outcome_of(denied) == DENIED
     assert denied.message.startswith("annotation rdma.lab/fabric=listed implies fabric listed, ")
+    assert denied.message.endswith("; remove the annotation or amd.com/gpu")
     elastic = decide_on(asking, knowing(NODE, mode="elastic"))
     assert outcome_of(elastic) == (True, "Patched", "listed")
     assert elastic.verdict is not None
@@ -134,8 +135,9 @@ def test_the_gpu_and_the_resource_are_on_different_nodes() -> None:
     denied = decide_on(both, knowing(*apart, fabric=LABELED))
     assert outcome_of(denied) == DENIED
     assert denied.message == (
-        "rdma/ib in container trainer implies fabric labeled, but no node of the fabric offers it "
-        "beside nvidia.com/gpu, which container trainer requests: remove one of the two"
+        "rdma/ib in container trainer implies fabric labeled, but no node of the fabric offers "
+        "both rdma/ib and nvidia.com/gpu, which container trainer requests; remove rdma/ib or "
+        "nvidia.com/gpu"
     )
     elastic = decide_on(both, knowing(*apart, fabric=LABELED, mode="elastic"))
     assert outcome_of(elastic) == (True, "Patched", "labeled")

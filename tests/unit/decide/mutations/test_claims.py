@@ -128,7 +128,7 @@ def test_a_nic_that_is_claimed_already_is_enough(claims: list[str], template: st
         resourceClaims=[listed("mine", template)],
     )
     decision = decide_on(manifest, with_claims(NICS))
-    message = "already claims a NIC: mine"
+    message = "already claims a NIC (mine)"
     assert outcomes_of(decision, NAME) == [("trainer", "already", "Present", message)]
     assert ops(decision, NAME) == []
 
@@ -193,7 +193,7 @@ def test_no_devices_means_no_claim() -> None:
 def test_another_number_of_devices_is_in_the_template() -> None:
     """The user gets the claim, with a warning."""
     decision = decide_on(pod(trainer(), annotations={"rdma.lab/devices": "4"}), with_claims(NICS))
-    message = "rdma.lab/devices has no effect: the template determines the number of devices"
+    message = "rdma.lab/devices has no effect, since the template determines the number of devices"
     assert outcomes_of(decision, NAME)[1:] == [("trainer", "warned", "DevicesByTemplate", message)]
     assert used(decision.pod) == [{"name": "rdma-lab-h100-0", "request": "nic"}]
 
@@ -218,7 +218,7 @@ def test_the_name_of_a_claim_may_be_taken(name: str, template: str, conflicts: b
         message = f"rename the pod's own claim {name}, since the webhook uses that name"
         assert outcomes_of(decision, NAME) == [("trainer", "skipped", "ClaimNameTaken", message)]
         assert decision.verdict is not None
-        assert decision.verdict.message == f"container trainer gets no RDMA device: {message}"
+        assert decision.verdict.message == f"container trainer gets no RDMA device; {message}"
     else:
         assert outcomes_of(decision, NAME)[0][2] == "Added"
 

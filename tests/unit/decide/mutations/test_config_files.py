@@ -177,7 +177,8 @@ def test_a_second_decision_finds_the_same(name: str) -> None:
 def test_a_variable_left_out_is_named() -> None:
     """The message names each variable that is left out."""
     assert decide(PODS["they differ"]).outcomes[1].message == (
-        "/etc/nccl.conf omits NCCL_IB_HCA: the containers do not all set the same literal value"
+        "/etc/nccl.conf omits NCCL_IB_HCA, since the containers do not all set the same literal "
+        "value"
     )
 
 
@@ -338,7 +339,7 @@ def test_what_the_file_does_not_replace() -> None:
     draft = decide(pod(gpu(command=["sudo", "torchrun", "a"])))
     (warning,) = [outcome for outcome in draft.outcomes if outcome.reason.code == "EnvDropped"]
     assert warning.message == (
-        "sudo in its command drops GLOO_SOCKET_IFNAME, UCX_NET_DEVICES, OMP_NUM_THREADS: "
+        "sudo in its command drops GLOO_SOCKET_IFNAME, UCX_NET_DEVICES, OMP_NUM_THREADS; "
         "set them after it"
     )
     for words in (["sudo", "-E", "torchrun"], ["sh", "-c", "[ $X ] && sudo a; b"]):

@@ -272,13 +272,13 @@ def test_a_launcher_gets_them_too() -> None:
             "launcher",
             "warned",
             "NotForwarded",
-            "UCX settings do not reach ranks over ssh: add -x UCX_NET_DEVICES to mpirun",
+            "UCX settings do not reach ranks over ssh; add -x UCX_NET_DEVICES to mpirun",
         ),
     ]
     assert values(decision) == FULL
     assert decision.warnings == (
         (
-            "rdma.lab: env launcher: UCX settings do not reach ranks over ssh: "
+            "rdma.lab: env launcher: UCX settings do not reach ranks over ssh; "
             "add -x UCX_NET_DEVICES to mpirun"
         ),
     )

@@ -191,7 +191,7 @@ def test_another_user_is_warned_of() -> None:
         *[
             (
                 *("warned", "OtherUser"),
-                "sudo may clear env: add -mca coll_hcoll_enable 0 to mpirun yourself",
+                "sudo may clear env; add -mca coll_hcoll_enable 0 to mpirun yourself",
             )
         ],
     ]
@@ -206,7 +206,7 @@ def test_a_large_script_is_warned_of() -> None:
         ("applied", "Added", SET),
         (
             *("warned", "ScriptTooLarge"),
-            "command[2] was not edited: the pod's scripts exceed 32 KiB in total",
+            "command[2] was not edited, since the pod's scripts exceed 32 KiB in total",
         ),
     ]
     assert after["command"][2] == script
@@ -230,7 +230,7 @@ def test_a_script_that_is_not_understood_is_warned_of(script: str, code: str, pr
     outcomes, after = decided(manifest)
     assert outcomes == [
         ("applied", "Added", SET),
-        ("warned", code, f"command[2] was not edited: {problem}"),
+        ("warned", code, f"command[2] was not edited, since {problem}"),
     ]
     assert after["command"][2] == script
     assert decided(manifest, hcoll="env")[0] == outcomes[:1]

@@ -84,7 +84,7 @@ def test_a_container_may_have_it_already(security: Any, code: str, message: str)
 def test_dropping_it_wins(capabilities: Any) -> None:
     """Containerd drops capabilities after adding them, so adding would have no effect."""
     decision = decide_on(secured({"capabilities": capabilities}))
-    message = "capabilities.drop lists IPC_LOCK, so adding it has no effect: remove it there"
+    message = "capabilities.drop lists IPC_LOCK, so adding it has no effect; remove it there"
     assert outcomes_of(decision, NAME) == [
         ("trainer", "skipped", "DroppedByUser", message),
         ("trainer", "warned", "DroppedByUser", message),
@@ -132,7 +132,7 @@ def test_the_prefixed_name_is_no_capability() -> None:
             "trainer",
             "warned",
             "CapPrefix",
-            "capability CAP_IPC_LOCK is not valid: write IPC_LOCK",
+            "capability CAP_IPC_LOCK is not valid; write IPC_LOCK",
         ),
     ]
     assert decision.pod["spec"]["containers"][0]["securityContext"] == {
@@ -149,7 +149,7 @@ def test_it_is_not_added_where_pod_security_refuses_it(level: str) -> None:
     )
     skipped = decide_on(pod(), enforcing(level))
     label = "pod-security.kubernetes.io/enforce"
-    warning = f"no IPC_LOCK: the namespace's label {label}={level} forbids it"
+    warning = f"the namespace's label {label}={level} forbids IPC_LOCK"
     assert outcomes_of(skipped, NAME) == [
         ("trainer", "skipped", "PodSecurity", message),
         ("trainer", "warned", "PodSecurity", warning),
@@ -217,7 +217,7 @@ def test_unlimited_memlock_makes_it_needless_to_warn() -> None:
 def test_unlimited_memlock_needs_no_capability_where_pod_security_refuses_it(policy: str) -> None:
     """Nothing is missing without IPC_LOCK, so the pod is neither warned of nor denied."""
     cluster = enforcing("restricted", policy, memlock="unlimited")
-    message = "not added: Pod Security restricted forbids it, and memlock is unlimited"
+    message = "not added, since Pod Security restricted forbids it, and memlock is unlimited"
     expected = [("trainer", "skipped", "PodSecurity", message)]
     assert outcomes_of(decide_on(pod(), cluster), NAME) == expected
 
@@ -319,7 +319,8 @@ def test_an_annotation_has_its_limits() -> None:
     """A key holds 63 characters after its slash, and all annotations 256 KiB together."""
     cluster = decision_input(defaults=NRI)
     message = (
-        "memlock is not raised: the annotation's key would be too long, or the annotations are full"
+        "memlock is not raised, since the annotation's key would be too long, or the annotations "
+        "are full"
     )
     for length, fits in ((53, True), (54, False)):
         name = "x" * length

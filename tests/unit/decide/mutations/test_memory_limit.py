@@ -26,7 +26,7 @@ GPU = {"nvidia.com/v100": "1"}
 KEEP = {"rdma.lab/memory-limit": "keep"}
 CPU_AND_MEMORY = {"cpu": "8", "memory": "64Gi"}
 REMOVED = "removed limits.memory 64Gi; requests.memory is now 64Gi"
-LOST = "without a memory limit the pod is not Guaranteed: no exclusive CPUs"
+LOST = "without a memory limit, the pod is not Guaranteed and gets no exclusive CPUs"
 
 
 def limited(memory: Any = "64Gi", name: str = "trainer", **fields: Any) -> dict[str, Any]:
@@ -131,7 +131,7 @@ def test_the_pod_goes_before_the_configuration() -> None:
 def test_it_is_kept_where_the_namespace_is_not_known_yet() -> None:
     """An unread LimitRange might reject the pod."""
     cluster = decision_input(namespace=NamespaceFacts(name="lab", is_loaded=False))
-    message = "kept: the namespace's LimitRanges and quotas are unknown"
+    message = "kept, since the namespace's LimitRanges and quotas are unknown"
     assert outcomes(pod(limited()), cluster) == [
         ("trainer", "skipped", "NamespaceUnknown", message)
     ]
@@ -144,8 +144,8 @@ def test_it_is_kept_where_the_namespace_requires_it() -> None:
         namespace=NamespaceFacts(name="lab", memory_limit_rejection=requirement)
     )
     assert outcomes(pod(limited()), cluster) == [
-        ("trainer", "skipped", "LimitRequired", f"kept: {requirement}"),
-        ("trainer", "warned", "LimitRequired", f"memory limit kept: {requirement}"),
+        ("trainer", "skipped", "LimitRequired", f"kept, since {requirement}"),
+        ("trainer", "warned", "LimitRequired", f"memory limit kept, since {requirement}"),
     ]
 
 
@@ -153,7 +153,7 @@ def test_it_is_kept_where_something_reads_it() -> None:
     """The downward API would give the node's memory instead."""
     reader = {"resourceFieldRef": {"resource": "limits.memory"}}
     manifest = pod(limited(), container("b", env=[{"name": "HEAP", "valueFrom": reader}]))
-    message = "kept: env HEAP of container b reads limits.memory"
+    message = "kept, since env HEAP of container b reads limits.memory"
     assert outcomes(manifest) == [("trainer", "skipped", "LimitRead", message)]
 
 
@@ -175,7 +175,7 @@ def test_it_is_kept_where_a_volume_reads_it() -> None:
     """A file of the downward API is a reader, like a variable."""
     reader = {"resourceFieldRef": {"resource": "limits.memory"}}
     manifest = pod(limited(), volumes=[{"name": "v", "downwardAPI": {"items": [reader]}}])
-    message = "kept: volume v reads limits.memory"
+    message = "kept, since volume v reads limits.memory"
     assert outcomes(manifest) == [("trainer", "skipped", "LimitRead", message)]
 
 
@@ -191,7 +191,7 @@ def test_keep_guaranteed_keeps_it_on_guaranteed_pods_only() -> None:
     """Others have no exclusive CPUs to lose."""
     cluster = decision_input(defaults={"memory_limit": "keep-guaranteed"})
     assert outcomes(pod(guaranteed()), cluster) == [
-        ("trainer", "skipped", "Guaranteed", "kept: the pod is Guaranteed")
+        ("trainer", "skipped", "Guaranteed", "kept, since the pod is Guaranteed")
     ]
     assert outcomes(pod(limited()), cluster) == [("trainer", "applied", "Dropped", REMOVED)]
 
@@ -219,7 +219,7 @@ def test_it_warns_of_an_unbounded_memory_volume() -> None:
     mounts = [{"name": "shm", "mountPath": "/dev/shm"}]
     volumes = [{"name": "shm", "emptyDir": {"medium": "Memory"}}]
     manifest = pod(limited(name="a", volumeMounts=mounts), limited(name="b"), volumes=volumes)
-    message = "memory volume shm has no sizeLimit: it may fill the node's memory"
+    message = "memory volume shm has no sizeLimit, so it may fill the node's memory"
     assert outcomes(manifest) == [
         ("a", "applied", "Dropped", REMOVED),
         ("a", "warned", "UnboundedMemory", message),
@@ -243,7 +243,7 @@ def test_it_warns_where_no_gpu_is_at_work() -> None:
 def test_it_is_kept_where_the_gpu_is_shared(shared: str) -> None:
     """Other pods use the node. The pod may still request drop; the status omits the reason."""
     sharing = container(resources=quantities({shared: "1", "rdma/v100": "1", "memory": "64Gi"}))
-    message = "kept: other pods share the GPU, and so the node's memory"
+    message = "kept, since other pods share the GPU, and so the node's memory"
     decision = decide_on(pod(sharing))
     assert outcomes_of(decision, NAME) == [("trainer", "skipped", "SharedGPU", message)]
     assert NAME not in decision.pod["metadata"]["annotations"]["rdma.lab/status"]
@@ -254,7 +254,7 @@ def test_it_is_kept_where_the_gpu_is_shared(shared: str) -> None:
 def test_a_shared_gpu_keeps_the_pods_own_limit_too() -> None:
     """The pod's limit bounds the shared container, regardless of other targets."""
     shared = container("b", resources=quantities({"nvidia.com/mig-1g.5gb": "1"}))
-    message = "kept: other pods share the GPU, and so the node's memory"
+    message = "kept, since other pods share the GPU, and so the node's memory"
     outcomes_of_pod = outcomes(level(container("a", resources=quantities(GPU)), shared))
     assert outcomes_of_pod[-1] == ("", "skipped", "SharedGPU", message)
 
@@ -378,7 +378,7 @@ def test_the_pods_own_limit_stays_where_others_need_it(
         "",
         "skipped",
         "PodLimitShared",
-        f"kept: containers without their own limit depend on it ({dependents})",
+        f"kept, since containers without their own limit depend on it ({dependents})",
     )
 
 

@@ -66,7 +66,7 @@ def test_another_rdma_resource_stays_with_a_warning() -> None:
             "trainer",
             "warned",
             "OtherResource",
-            "rdma/other is not a resource of fabric v100-ib: left unchanged",
+            "rdma/other stays unchanged, since it is not a resource of fabric v100-ib",
         ),
     ]
     assert ops(decision, NAME) == []
@@ -263,7 +263,7 @@ def test_an_alias_outside_the_targets_is_warned_of() -> None:
     helper = container("helper", resources=quantities({"rdma/hca": "1"}))
     decision = decide_on(pod(gpu(), helper))
     message = (
-        "the alias rdma/hca is replaced only in containers that need RDMA: remove the resource"
+        "the alias rdma/hca is replaced only in containers that need RDMA; remove the resource"
     )
     assert ("helper", "warned", "OtherResource", message) in outcomes_of(decision, NAME)
 

@@ -31,7 +31,7 @@ def test_what_a_command_sets_is_as_env(script: str, code: str, message: str) -> 
     verdict = verdict_on(running(script))
     assert (verdict.rdma, verdict.because.code) == ("no", code)
     assert f" ({message})" in verdict.message
-    assert verdict.message.endswith(": remove it")
+    assert verdict.message.endswith("; remove that setting")
 
 
 def test_devices_that_a_command_names() -> None:
@@ -68,7 +68,7 @@ EXTRA = '\\"kv_connector_extra_config\\": {{\\"{}\\": {}}}'
             "mooncake_protocol",
             "tcp",
             "MooncakeOverTcp",
-            f"makes Mooncake use TCP: remove MOONCAKE_PROTOCOL=tcp {KV_SOURCE}",
+            f"makes Mooncake use TCP; remove MOONCAKE_PROTOCOL=tcp {KV_SOURCE}",
         ),
         (
             "device_name",
@@ -134,7 +134,7 @@ def test_a_computed_value_leaves_it_open(script: str, name: str) -> None:
     verdict = verdict_on(running(script))
     assert (verdict.rdma, verdict.because.code) == ("unsure", "SettingComputed")
     assert verdict.message == (
-        f"container trainer sets a computed {name} (export in its command): write a literal value"
+        f"container trainer sets a computed {name} (export in its command); write a literal value"
     )
 
 
@@ -143,7 +143,8 @@ def test_a_possible_setting_leaves_it_open() -> None:
     verdict = verdict_on(running("if true; then export NCCL_NET=Socket; fi; a"))
     assert (verdict.rdma, verdict.because.code) == ("unsure", "SettingPossible")
     assert verdict.message == (
-        "container trainer may set NCCL_NET=Socket (export in its command): remove that if it is "
+        "container trainer may set NCCL_NET=Socket (export in its command); remove that setting "
+        "if it is "
         "not needed"
     )
     assert judged(running("if true; then export NCCL_NET=IB; fi; a")) == EQUIPPED
@@ -194,7 +195,8 @@ def test_what_a_hook_writes_leaves_it_open() -> None:
     verdict = verdict_on(hooked("echo NCCL_IB_DISABLE=1 >> /etc/nccl.conf"))
     assert (verdict.rdma, verdict.because.code) == ("unsure", "SettingPossible")
     assert verdict.message == (
-        "container trainer may set NCCL_IB_DISABLE=1 (text in its postStart hook): remove that if "
+        "container trainer may set NCCL_IB_DISABLE=1 (text in its postStart hook); remove that "
+        "setting if "
         "it is not needed"
     )
     sourced = "echo export NCCL_NET=Socket >> /etc/profile.d/site.sh"

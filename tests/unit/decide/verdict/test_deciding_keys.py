@@ -193,6 +193,6 @@ def test_a_launcher_that_passes_on_a_variable_of_env_from() -> None:
     verdict = verdict_on(manifest, decision_input(V100)._replace(namespace=facts))
     assert verdict.message == (
         "container trainer starts its ranks with NCCL_IB_DISABLE=1 (key NCCL_IB_DISABLE of "
-        "ConfigMap site): remove it"
+        "ConfigMap site); remove that setting"
     )
     assert (verdict.key, verdict.overrides_env) == (DataKey("site", "NCCL_IB_DISABLE"), False)

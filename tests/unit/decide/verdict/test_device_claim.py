@@ -45,10 +45,11 @@ def test_a_template_that_is_missing_keeps_the_pod_pending() -> None:
     verdict = verdict_on(pod(trainer()), with_templates({"nics": {"nic": ()}}))
     assert (verdict.rdma, verdict.because.code) == MISSING
     assert verdict.message == (
-        "namespace lab has no ResourceClaimTemplate rail: create the template; the pod waits for it"
+        "namespace lab has no ResourceClaimTemplate rail, for which the pod waits; "
+        "create the template"
     )
     unnamed = verdict_on(pod(trainer()), with_templates(namespace="")).message
-    assert unnamed.startswith("the namespace has no ResourceClaimTemplate nics: ")
+    assert unnamed.startswith("the namespace has no ResourceClaimTemplate nics, ")
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,7 @@ def test_without_the_claim_there_is_no_device() -> None:
     privileged = trainer(securityContext={"privileged": True})
     verdict = verdict_on(pod(privileged, annotations=skipping), with_templates())
     assert (verdict.rdma, verdict.because.code) == ("no", "DeviceMissing")
-    assert verdict.message == "container trainer gets no RDMA device: rdma.lab/skip lists claims"
+    assert verdict.message == "container trainer gets no RDMA device; rdma.lab/skip lists claims"
 
 
 def test_each_container_has_its_own_obstacle() -> None:
@@ -111,7 +112,7 @@ def test_each_container_has_its_own_obstacle() -> None:
     verdict = verdict_on(manifest, with_templates({"nics": {"nic": ()}, "rail": {}}))
     assert (verdict.rdma, verdict.because.code) == ("no", "DeviceMissing")
     assert verdict.message == (
-        "container second gets no RDMA device: rename the pod's own claim rdma-lab-h100-0, since "
+        "container second gets no RDMA device; rename the pod's own claim rdma-lab-h100-0, since "
         "the webhook uses that name"
     )
 

@@ -109,7 +109,7 @@ def test_gloo_has_no_rdma() -> None:
     verdict = verdict_on(server([*TORCH, "--backend=gloo"]))
     assert (verdict.rdma, verdict.because.code) == ("no", "GlooOverTcp")
     assert verdict.message == (
-        "container trainer chooses PyTorch's backend gloo, which uses TCP: choose nccl"
+        "container trainer chooses PyTorch's backend gloo, which uses TCP; choose nccl"
     )
     by_mpi = verdict_on(server([*TORCH, "--backend=mpi"]))
     assert by_mpi.message == f"{SENTENCE} with MPI{ASSUMED}"
@@ -120,14 +120,14 @@ def test_a_group_over_several_nodes_needs_nccl_too() -> None:
     verdict = verdict_on(pod(gpu(command=NIXL, env=env(**OFF)), labels=GROUP))
     assert (verdict.rdma, verdict.because.code) == ("no", "NcclIbDisabled")
     assert verdict.message == (
-        "container trainer sets NCCL_IB_DISABLE=1: remove the variable; NIXL can use RDMA"
+        "container trainer sets NCCL_IB_DISABLE=1; remove the variable (NIXL can use RDMA)"
     )
     assert verdict.libraries == ("NIXL", "NCCL")
     assert verdict.libraries_clause == "NIXL and NCCL"
     plugin = {"NCCL_NET_PLUGIN": "fastrak", "UCX_TLS": "tcp"}
     worst = verdict_on(pod(gpu(command=NIXL, env=env(**plugin)), labels=GROUP))
     assert (worst.rdma, worst.because.code) == ("no", "NixlWithoutRdma")
-    assert worst.message.endswith("no RDMA transport: remove the variable")
+    assert worst.message.endswith("no RDMA transport; remove the variable")
     right = verdict_on(pod(gpu(command=NIXL), labels=GROUP))
     assert right.message == f"{SENTENCE} with NIXL and NCCL{ASSUMED}"
 
@@ -158,7 +158,7 @@ def test_plugins_and_the_switch_of_nccls_own_transport(
             MOONCAKE,
             {"MC_FORCE_TCP": "1"},
             "MooncakeOverTcp",
-            "makes Mooncake use TCP: remove MC_FORCE_TCP=1",
+            "makes Mooncake use TCP; remove MC_FORCE_TCP=1",
         ),
         (
             MOONCAKE,
@@ -194,7 +194,7 @@ def test_plugins_and_the_switch_of_nccls_own_transport(
             DEEPEP,
             {"NVSHMEM_REMOTE_TRANSPORT": "UCX", "UCX_TLS": "tcp"},
             "NvshmemUcxTls",
-            "uses NVSHMEM over UCX with UCX_TLS=tcp: remove the variable",
+            "uses NVSHMEM over UCX with UCX_TLS=tcp; remove the variable",
         ),
         (
             DEEPEP,
@@ -218,8 +218,8 @@ def test_ucx_under_nvshmem_by_the_command() -> None:
     """The message says where it is."""
     script = f"export UCX_TLS=tcp NVSHMEM_REMOTE_TRANSPORT=ucx; {' '.join(DEEPEP)}"
     assert verdict_on(pod(gpu(command=["sh", "-c", script]))).message == (
-        "container trainer uses NVSHMEM over UCX with UCX_TLS=tcp (export in its command): "
-        "remove it"
+        "container trainer uses NVSHMEM over UCX with UCX_TLS=tcp (export in its command); "
+        "remove that setting"
     )
 
 
@@ -273,8 +273,8 @@ def test_a_value_that_is_not_seen_is_not_certain(
         verdict = verdict_on(pod(gpu(command=command, env=[site, {"name": name, **item}])))
         assert (verdict.rdma, verdict.because.code) == ("unsure", "ValueUnseen")
         assert verdict.message == (
-            f"container trainer sets {name} by {source}: its value may keep {library} from using "
-            "RDMA"
+            f"container trainer sets {name} by {source}, and that value may keep {library} from "
+            "using RDMA"
         )
 
 
@@ -349,7 +349,7 @@ def test_a_reference_that_stays_is_named() -> None:
         "unsure",
         (
             "container trainer sets MOONCAKE_PROTOCOL to $(X) ($(X) is not expanded, since env "
-            "defines it nowhere before): its value may keep Mooncake from using RDMA"
+            "defines it nowhere before), and that value may keep Mooncake from using RDMA"
         ),
     )
 
@@ -401,7 +401,7 @@ def test_a_config_map_that_a_preview_knows_is_read() -> None:
     item = {"name": "NCCL_NET", "valueFrom": SOURCE}
     off = verdict_on(pod(gpu(env=[item])), known(value="Socket"))
     assert off.message == (
-        "container trainer sets NCCL_NET=Socket (key value of ConfigMap site): remove it"
+        "container trainer sets NCCL_NET=Socket (key value of ConfigMap site); remove that setting"
     )
     assert judged(pod(gpu(env=[item])), known(value="IB")) == EQUIPPED
     assert judged(pod(gpu(env=[item])), known(other="IB")) == ("unsure", "ValueUnseen")
@@ -440,7 +440,7 @@ def test_a_file_of_nccl_counts_behind_env() -> None:
     verdict = verdict_on(manifest, site)
     assert verdict.message == (
         "container trainer sets NCCL_IB_DISABLE=1 (/etc/nccl.conf, key nccl.conf of ConfigMap "
-        "nccl): remove it"
+        "nccl); remove that setting"
     )
     overridden = pod(gpu(volumeMounts=[CONF], env=env(NCCL_IB_DISABLE="0")), volumes=[CONF_VOLUME])
     assert judged(overridden, site) == EQUIPPED

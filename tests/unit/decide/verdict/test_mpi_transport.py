@@ -116,19 +116,19 @@ def test_ranks_without_gpus_need_a_transport_with_rdma(
 def test_the_message_names_what_to_remove() -> None:
     """The setting may be in the command or in env."""
     tcp = verdict_on(ranks("mpirun -mca pml ob1 -mca btl tcp,self a")).message
-    assert tcp == "container trainer runs Open MPI with pml ob1 and btl tcp,self: remove both"
+    assert tcp == "container trainer runs Open MPI with pml ob1 and btl tcp,self; remove both"
     ob1 = verdict_on(ranks("mpirun -mca pml ob1 a")).message
-    assert ob1 == "container trainer runs Open MPI with pml ob1, which may lack RDMA: remove pml"
+    assert ob1 == "container trainer runs Open MPI with pml ob1, which may lack RDMA; remove pml"
     tls = verdict_on(ranks("mpirun a", UCX_TLS="tcp")).message
-    assert tls == "container trainer runs MPI over UCX with UCX_TLS=tcp: remove the variable"
+    assert tls == "container trainer runs MPI over UCX with UCX_TLS=tcp; remove the variable"
     provider = verdict_on(ranks("mpiexec.hydra -genv I_MPI_OFI_PROVIDER tcp a")).message
     assert provider == (
         "container trainer runs MPI with I_MPI_OFI_PROVIDER=tcp (mpiexec.hydra -genv in its "
-        "command), which has no RDMA: remove it"
+        "command), which has no RDMA; remove that setting"
     )
     perhaps = verdict_on(ranks("mpiexec.hydra a", I_MPI_FABRICS="shm:tcp")).message
     assert perhaps == (
-        "container trainer runs MPI with I_MPI_FABRICS=shm:tcp, with which it may lack RDMA: "
+        "container trainer runs MPI with I_MPI_FABRICS=shm:tcp, with which it may lack RDMA; "
         "remove the variable"
     )
 
@@ -162,8 +162,8 @@ def test_what_only_the_container_knows_is_not_certain() -> None:
     verdict = verdict_on(manifest)
     assert (verdict.rdma, verdict.because.code) == ("unsure", "ValueUnseen")
     assert verdict.message == (
-        "container trainer sets OMPI_MCA_pml by key p of ConfigMap m: its value may keep MPI from "
-        "using RDMA"
+        "container trainer sets OMPI_MCA_pml by key p of ConfigMap m, and that value may keep "
+        "MPI from using RDMA"
     )
 
 
@@ -237,8 +237,8 @@ def test_a_program_with_gpus_that_shows_no_library(
 def test_the_message_names_the_other_possibility() -> None:
     """NCCL's data does not depend on the settings of MPI."""
     assert verdict_on(pod(gpu(command=f"mpirun {TCP} ./solver".split()))).message == (
-        "container trainer runs Open MPI with pml ob1 and btl tcp,self: remove both; if NCCL moves "
-        "the data, this has no effect"
+        "container trainer runs Open MPI with pml ob1 and btl tcp,self; remove both (if NCCL moves "
+        "the data, it has no effect)"
     )
 
 
@@ -289,7 +289,7 @@ def test_an_option_is_not_said_to_be_in_the_file() -> None:
     manifest = pod(main, volumes=[PARAMETERS_VOLUME], annotations={"rdma.lab/fabric": "v100-ib"})
     verdict = verdict_on(manifest, cluster)
     assert verdict.message == (
-        "container trainer runs Open MPI with pml ob1 and btl tcp,self: remove both"
+        "container trainer runs Open MPI with pml ob1 and btl tcp,self; remove both"
     )
     assert verdict.key is None
 
@@ -327,7 +327,7 @@ def test_the_message_names_the_file() -> None:
     verdict = verdict_on(manifest, cluster)
     assert verdict.message == (
         "container trainer runs Open MPI with pml ob1 and btl tcp,self "
-        "(/etc/openmpi/openmpi-mca-params.conf, key openmpi-mca-params.conf of ConfigMap mpi): "
+        "(/etc/openmpi/openmpi-mca-params.conf, key openmpi-mca-params.conf of ConfigMap mpi); "
         "remove both"
     )
     assert verdict.key == DataKey("mpi", "openmpi-mca-params.conf")

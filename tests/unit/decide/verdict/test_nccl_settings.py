@@ -14,7 +14,7 @@ def test_infiniband_switched_off_is_no_rdma(value: str) -> None:
     """NCCL reads any number but 0 as on."""
     verdict = verdict_on(pod(gpu(env=env(NCCL_IB_DISABLE=value))))
     assert (verdict.rdma, verdict.because.code) == ("no", "NcclIbDisabled")
-    assert verdict.message == f"container trainer sets NCCL_IB_DISABLE={value}: remove the variable"
+    assert verdict.message == f"container trainer sets NCCL_IB_DISABLE={value}; remove the variable"
 
 
 @pytest.mark.parametrize("value", ["0", "", "0x0", "00", "false", "no"])
@@ -28,7 +28,7 @@ def test_sockets_by_name_are_no_rdma(value: str) -> None:
     """NCCL_NET names the only transport that NCCL may use."""
     verdict = verdict_on(pod(gpu(env=env(NCCL_NET=value))))
     assert (verdict.rdma, verdict.because.code) == ("no", "NcclNetSocket")
-    assert verdict.message == f"container trainer sets NCCL_NET={value}: remove the variable"
+    assert verdict.message == f"container trainer sets NCCL_NET={value}; remove the variable"
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,8 @@ def test_a_plugin_decides_for_itself(name: str, value: str) -> None:
     verdict = verdict_on(pod(gpu(env=env(**{name: value}))))
     assert (verdict.rdma, verdict.because.code) == ("unsure", "NcclNetPlugin")
     assert (
-        verdict.message == f"container trainer sets {name}={value}: that plugin might not use RDMA"
+        verdict.message
+        == f"container trainer sets {name}={value}, and that plugin might not use RDMA"
     )
 
 
@@ -99,11 +100,11 @@ LABEL = {"valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['off']"}}}
 @pytest.mark.parametrize(
     ("items", "code", "message"),
     [
-        (OFF, "NcclIbDisabled", "NCCL_IB_DISABLE=1 ($(IB_OFF) in env): remove it"),
+        (OFF, "NcclIbDisabled", "NCCL_IB_DISABLE=1 ($(IB_OFF) in env); remove that setting"),
         (
             [{"name": "NCCL_IB_DISABLE", **LABEL}],
             "NcclIbDisabled",
-            "NCCL_IB_DISABLE=1 (metadata.labels['off'] in env): remove it",
+            "NCCL_IB_DISABLE=1 (metadata.labels['off'] in env); remove that setting",
         ),
         (
             env(NCCL_IB_HCA="=$(HCAS)", HCAS="mlx5_0"),
@@ -172,7 +173,7 @@ def test_nixl_needs_an_rdma_transport() -> None:
     verdict = verdict_on(pod(gpu(env=tcp, command=["serve", "--backend", "nixl"])))
     assert (verdict.rdma, verdict.because.code) == ("no", "NixlWithoutRdma")
     assert verdict.message == (
-        "container trainer uses NIXL with UCX_TLS=tcp, which has no RDMA transport: "
+        "container trainer uses NIXL with UCX_TLS=tcp, which has no RDMA transport; "
         "remove the variable"
     )
     assert judged(pod(gpu(env=tcp))) == EQUIPPED
@@ -234,12 +235,13 @@ def test_a_provider_without_rdma_for_the_plugin_for_libfabric(name: str, value: 
     verdict = verdict_on(pod(gpu(env=env(FI_PROVIDER="tcp", **{name: value}))))
     assert (verdict.rdma, verdict.because.code) == ("no", "NcclOfiOverTcp")
     assert verdict.message == (
-        "container trainer sets FI_PROVIDER=tcp for NCCL's plugin: remove the variable"
+        "container trainer sets FI_PROVIDER=tcp, so NCCL's libfabric plugin uses no RDMA; remove "
+        "the variable"
     )
     exported = ["sh", "-c", "export FI_PROVIDER=tcp; torchrun a"]
     assert verdict_on(pod(gpu(command=exported, env=env(**{name: value})))).message == (
-        "container trainer sets FI_PROVIDER=tcp (export in its command) for NCCL's plugin: "
-        "remove it"
+        "container trainer sets FI_PROVIDER=tcp (export in its command), so NCCL's libfabric "
+        "plugin uses no RDMA; remove that setting"
     )
     efa = pod(gpu(env=env(FI_PROVIDER="verbs", **{name: value})))
     assert judged(efa) == ("unsure", "NcclNetPlugin")

@@ -60,7 +60,7 @@ def test_a_value_that_only_the_kubelet_knows_is_not_certain() -> None:
 def test_the_message_names_the_variable_to_set() -> None:
     """It is BytePS's variable."""
     assert verdict_on(pod(gpu(env=env(**WORKER)))).message == (
-        "container trainer uses ps-lite, whose default is TCP: set DMLC_ENABLE_RDMA=ibverbs in "
+        "container trainer uses ps-lite, whose default is TCP; set DMLC_ENABLE_RDMA=ibverbs in "
         "all pods"
     )
 
@@ -92,7 +92,7 @@ def test_the_message_for_mxnet() -> None:
     verdict = verdict_on(pod(gpu(command=MXNET), labels=labels))
     assert verdict.libraries == ("ps-lite",)
     assert verdict.message == (
-        "container trainer uses ps-lite, whose default is TCP: set DMLC_PS_VAN_TYPE=ibverbs in "
+        "container trainer uses ps-lite, whose default is TCP; set DMLC_PS_VAN_TYPE=ibverbs in "
         "all pods"
     )
 
@@ -115,6 +115,6 @@ def test_the_message_about_an_address() -> None:
     """It names both ways to get one."""
     verdict = verdict_on(pod(gpu(env=env(**WORKER, DMLC_ENABLE_RDMA="1"))))
     assert verdict.message == (
-        "ps-lite in container trainer needs an IP address on an RDMA interface (rdma_cm): add a "
+        "ps-lite in container trainer needs an IP address on an RDMA interface (rdma_cm); add a "
         "network, or use hostNetwork"
     )

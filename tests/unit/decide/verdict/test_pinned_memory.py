@@ -46,7 +46,7 @@ def test_where_the_capability_does_not_help_the_nodes_decide(
         "lacks IPC_LOCK": "remove ipc-lock from rdma.lab/skip, or use",
     }
     way_out = f"{changes.get(obstacle, 'it needs')} nodes with LimitMEMLOCK=infinity"
-    assert verdict_on(manifest).message == f"container trainer {obstacle}: {way_out}"
+    assert verdict_on(manifest).message == f"container trainer {obstacle}; {way_out}"
     assert judged(manifest, decision_input(defaults={"memlock": "unlimited"})) == EQUIPPED
     limited = verdict_on(manifest, decision_input(defaults={"memlock": "limited"}))
     assert (limited.rdma, limited.because.code) == ("no", "MemlockLimited")
@@ -86,7 +86,7 @@ def test_a_capability_that_is_missing() -> None:
     assert inspection is not None
     verdict = inspection.verdict
     assert verdict.message == (
-        "container trainer lacks IPC_LOCK: add it to capabilities.add, or use nodes with "
+        "container trainer lacks IPC_LOCK; add it to capabilities.add, or use nodes with "
         "LimitMEMLOCK=infinity"
     )
     assert verdict.remedy.startswith("Add IPC_LOCK to securityContext.capabilities.add of the")
@@ -111,7 +111,7 @@ def in_namespace(level: str, memlock: str = "unknown") -> DecisionInput:
     return decision_input(namespace=namespace, defaults={"memlock": memlock})
 
 
-FORBIDDEN = "container trainer lacks IPC_LOCK: Pod Security {} of the namespace forbids it"
+FORBIDDEN = "container trainer lacks IPC_LOCK, since Pod Security {} of the namespace forbids it"
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_an_image_of_another_user_is_in_the_message() -> None:
     """Its name is the evidence; the pod's securityContext takes precedence."""
     manifest = pod(gpu(image="lab/ray"))
     assert verdict_on(manifest, images("lab/ray")).message == (
-        "container trainer has an image that runs as a non-root user: it needs nodes with "
+        "container trainer has an image that runs as a non-root user; it needs nodes with "
         "LimitMEMLOCK=infinity"
     )
     assert judged(manifest, images("lab/ray", memlock="limited")) == ("no", "MemlockLimited")
@@ -266,7 +266,7 @@ def test_an_image_of_another_user_is_in_the_message() -> None:
 def test_some_images_are_known_not_to_run_as_root(image: str, uid: str) -> None:
     """The message names the user; the pod's securityContext takes precedence."""
     assert verdict_on(pod(gpu(image=image))).message == (
-        f"container trainer has an image that runs as uid {uid}: it needs nodes with "
+        f"container trainer has an image that runs as uid {uid}; it needs nodes with "
         "LimitMEMLOCK=infinity"
     )
     assert judged(pod(gpu(image=image, securityContext={"runAsUser": 0}))) == EQUIPPED
@@ -277,7 +277,7 @@ def test_what_the_site_says_of_an_image_comes_first() -> None:
     """It may have built its own."""
     verdict = verdict_on(pod(gpu(image="rayproject/ray")), images("rayproject/*"))
     assert verdict.message.startswith(
-        "container trainer has an image that runs as a non-root user:"
+        "container trainer has an image that runs as a non-root user;"
     )
 
 
@@ -295,7 +295,7 @@ def test_a_command_that_leaves_root(words: list[str], source: str) -> None:
     manifest = pod(gpu(command=words))
     assert judged(manifest) == UNKNOWN
     assert verdict_on(manifest).message == (
-        f"container trainer loses IPC_LOCK ({source} in its command): "
+        f"container trainer loses IPC_LOCK ({source} in its command); "
         "let it keep root and IPC_LOCK, or use nodes with LimitMEMLOCK=infinity"
     )
     warned = f"IPC_LOCK has no effect after {source}; containerd needs LimitMEMLOCK=infinity"
@@ -354,7 +354,7 @@ def test_the_message_about_a_lowered_limit() -> None:
     words = ["sh", "-c", "ulimit -l 64; exec gosu 1000 torchrun a"]
     assert verdict_on(pod(gpu(command=words))).message == (
         "container trainer loses IPC_LOCK (gosu 1000 in its command), "
-        "and memlock is limited to 64 KiB (ulimit -l in its command): remove that"
+        "and memlock is limited to 64 KiB (ulimit -l in its command); remove that limit"
     )
 
 
@@ -372,11 +372,11 @@ def test_a_script_that_leaves_root() -> None:
     verdict = verdict_on(*running_script("exec gosu 1000 torchrun a\n"))
     assert (verdict.rdma, verdict.because.code) == UNKNOWN
     assert verdict.message.startswith(
-        "container trainer loses IPC_LOCK (gosu 1000 in key a of ConfigMap m): let it keep root"
+        "container trainer loses IPC_LOCK (gosu 1000 in key a of ConfigMap m); let it keep root"
     )
     verdict = verdict_on(*running_script("ulimit -l 64\nexec gosu 1000 torchrun a\n"))
     assert verdict.message.endswith(
-        "memlock is limited to 64 KiB (ulimit -l in key a of ConfigMap m): remove that"
+        "memlock is limited to 64 KiB (ulimit -l in key a of ConfigMap m); remove that limit"
     )
     judged_possible = judged(*running_script("[ $X ] && exec gosu 1000 ./a\n./a"))
     assert judged_possible == ("unsure", "UserMayChange")
@@ -395,12 +395,12 @@ def test_who_takes_root_away() -> None:
     for script in ("[ $X ] && exec gosu 1000 ./a\n./a", "exec gosu 1000 ./a"):
         command = ["sh", "-c", script]
         by_pod = verdict_on(pod(gpu(command=command, securityContext={"runAsUser": 1000})))
-        assert by_pod.message.startswith("container trainer does not run as root: ")
+        assert by_pod.message.startswith("container trainer does not run as root; ")
         by_image = verdict_on(
             pod(gpu(command=command, image="rayproject/ray")), images("rayproject/*")
         )
         assert by_image.message.startswith(
-            "container trainer has an image that runs as a non-root user: "
+            "container trainer has an image that runs as a non-root user; "
         )
     script = "[ $X ] && exec gosu 1000 ./a\n./a"
     root = pod(gpu(command=["sh", "-c", script], securityContext={"runAsUser": 0}))

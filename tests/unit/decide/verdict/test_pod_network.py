@@ -31,7 +31,7 @@ def test_a_device_is_not_moved_into_the_hosts_network(mode: str) -> None:
     verdict = verdict_on(pod(hostNetwork=True), decision_input(on(mode)))
     assert (verdict.rdma, verdict.because.code) == ("no", "HostNetworkWrong")
     assert verdict.message == (
-        f"fabric here ({mode}) does not work in the host network: remove hostNetwork from the pod"
+        f"fabric here ({mode}) does not work in the host network; remove hostNetwork from the pod"
     )
     for link_layer in ("InfiniBand", "Ethernet"):
         assert judged(pod(), decision_input(on(mode, link_layer))) == EQUIPPED
@@ -43,7 +43,7 @@ def test_shared_roce_needs_networks() -> None:
     verdict = verdict_on(pod(), decision_input(roce))
     assert (verdict.rdma, verdict.because.code) == ("unsure", "RoceWithoutNetworks")
     assert verdict.message == (
-        "RoCE fabric here has no networks: whether pods see GIDs depends on the driver"
+        "RoCE fabric here has no networks; whether pods see GIDs depends on the driver"
     )
     assert judged(pod(hostNetwork=True), decision_input(roce)) == EQUIPPED
     assert (

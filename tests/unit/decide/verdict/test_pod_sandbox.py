@@ -12,7 +12,7 @@ def test_gvisor_has_no_rdma() -> None:
     assert (verdict.rdma, verdict.because.code) == ("no", "GvisorSandbox")
     assert (
         verdict.message
-        == "runtimeClassName gvisor is gVisor, which has no RDMA devices: remove runtimeClassName"
+        == "runtimeClassName gvisor is gVisor, which has no RDMA devices; remove runtimeClassName"
     )
 
 

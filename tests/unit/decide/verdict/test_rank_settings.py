@@ -29,7 +29,8 @@ def test_a_launcher_that_turns_rdma_off(script: str, setting: str, source: str) 
     verdict = verdict_on(launcher(script))
     assert (verdict.rdma, verdict.because.code) == ("no", "RanksWithoutRdma")
     assert verdict.message == (
-        f"container trainer starts its ranks with {setting} ({source} in its command): remove it"
+        f"container trainer starts its ranks with {setting} ({source} in its command); remove "
+        "that setting"
     )
 
 
@@ -67,7 +68,10 @@ def test_a_launcher_that_keeps_mpis_benchmarks_on_tcp(script: str, setting: str)
     """MPI moves the data of their ranks."""
     verdict = verdict_on(launcher(script))
     assert (verdict.rdma, verdict.because.code) == ("no", "RanksWithoutRdma")
-    assert verdict.message == f"container trainer starts MPI's ranks with {setting}: remove it"
+    assert (
+        verdict.message
+        == f"container trainer starts MPI's ranks with {setting}; remove that setting"
+    )
 
 
 @pytest.mark.parametrize(
@@ -82,7 +86,7 @@ def test_a_default_in_the_command_of_a_launcher(own: str, expected: tuple[str, s
     assert judged(pod(main, labels=LABEL)) == expected
     assert judged(launcher(script))[0] == ("no" if default == "1" else "none")
     blamed = verdict_on(pod(container(**main), labels=LABEL)).message
-    assert ("with NCCL_IB_DISABLE=1 (env): remove it" in blamed) is (own == "1")
+    assert ("with NCCL_IB_DISABLE=1 (env); remove that setting" in blamed) is (own == "1")
 
 
 @pytest.mark.parametrize(
@@ -102,7 +106,7 @@ def test_variables_of_a_launcher_that_passes_them_on(script: str, rdma: str) -> 
     main = container(command=["sh", "-c", script], env=env(NCCL_IB_DISABLE="1"))
     verdict = verdict_on(pod(main, labels=LABEL))
     assert verdict.rdma == rdma
-    assert ("NCCL_IB_DISABLE=1 (env): remove it" in verdict.message) is (rdma == "no")
+    assert ("NCCL_IB_DISABLE=1 (env); remove that setting" in verdict.message) is (rdma == "no")
 
 
 def test_a_default_of_a_parameter() -> None:
@@ -111,7 +115,7 @@ def test_a_default_of_a_parameter() -> None:
     main = container(command=["sh", "-c", script], env=env(OMPI_MCA_pml="ucx"))
     assert judged(pod(main, labels=LABEL)) == ("none", "Launcher")
     assert verdict_on(launcher(script)).message == (
-        "container trainer starts MPI's ranks with pml ob1 and btl tcp: remove it"
+        "container trainer starts MPI's ranks with pml ob1 and btl tcp; remove that setting"
     )
 
 
@@ -125,7 +129,7 @@ def test_a_known_script_of_a_launcher() -> None:
     verdict = verdict_on(manifest, cluster)
     assert verdict.message == (
         "container trainer starts MPI's ranks with UCX_TLS=tcp (mpirun -x in key run.sh of "
-        "ConfigMap s): remove it"
+        "ConfigMap s); remove that setting"
     )
 
 
@@ -135,7 +139,7 @@ def test_parameters_in_the_env_of_a_launcher() -> None:
     main = container(command=["mpirun", "osu_bw"], env=env(**values))
     verdict = verdict_on(pod(main, labels=LABEL))
     assert verdict.message == (
-        "container trainer starts MPI's ranks with pml ob1 and btl tcp,self: remove it"
+        "container trainer starts MPI's ranks with pml ob1 and btl tcp,self; remove that setting"
     )
     cm = env(OMPI_MCA_pml="cm", FI_PROVIDER="tcp")
     kept = pod(container(command=["mpirun", "osu_bw"], env=cm), labels=LABEL)
@@ -164,8 +168,8 @@ def test_a_launcher_of_a_program_that_shows_no_library(script: str, setting: str
     verdict = verdict_on(launcher(script))
     assert (verdict.rdma, verdict.because.code) == ("unsure", "MPIUnlessNccl")
     assert verdict.message == (
-        f"container trainer starts MPI's ranks with {setting}: remove it; if NCCL moves the data, "
-        "this has no effect"
+        f"container trainer starts MPI's ranks with {setting}; remove that setting (if NCCL "
+        "moves the data, it has no effect)"
     )
 
 

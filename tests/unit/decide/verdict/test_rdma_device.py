@@ -27,12 +27,12 @@ def test_a_resource_of_no_fabric_is_unknown() -> None:
     verdict = verdict_on(pod(gpu(limits={"rdma/other": "1"})))
     assert (verdict.rdma, verdict.because.code) == ("unsure", "ResourceUnknown")
     assert verdict.message == (
-        "container trainer requests rdma/other, which fabric v100-ib does not have: "
+        "container trainer requests rdma/other, which fabric v100-ib does not have; "
         "remove that resource"
     )
     alone = pod(container(resources=quantities({"rdma/other": "1"})))
     assert verdict_on(alone).message == (
-        "container trainer requests rdma/other, which no fabric lists: rename it to the "
+        "container trainer requests rdma/other, which no fabric lists; rename it to the "
         "fabric's resource, or remove it and set rdma.lab/fabric and rdma.lab/containers"
     )
     alone["metadata"]["annotations"]["rdma.lab/fabric"] = "v100-ib"
@@ -50,7 +50,7 @@ def test_the_alias_of_two_fabrics_is_ambiguous() -> None:
     verdict = verdict_on(manifest, decision_input(*members))
     assert (verdict.rdma, verdict.because.code) == ("no", "FabricAmbiguous")
     assert (
-        verdict.message == "rdma/hca in container trainer matches one and two: set rdma.lab/fabric"
+        verdict.message == "rdma/hca in container trainer matches one and two; set rdma.lab/fabric"
     )
     both = pod(container(resources=quantities({"rdma/hca": "1", "rdma/other": "1"})))
     assert "requests rdma/other" in verdict_on(both, decision_input(*members)).message
@@ -62,7 +62,7 @@ def test_a_resource_of_quantity_zero_is_no_device() -> None:
     assert (verdict.rdma, verdict.because.code) == ("no", "DeviceMissing")
     assert (
         verdict.message
-        == "container trainer gets no RDMA device: it requests rdma/v100 with quantity 0"
+        == "container trainer gets no RDMA device; it requests rdma/v100 with quantity 0"
     )
 
 
@@ -89,7 +89,7 @@ def test_without_a_device_there_is_no_rdma(
     """The message has the obstacle to a device."""
     verdict = verdict_on(pod(annotations=annotations), decision_input(member))
     assert (verdict.rdma, verdict.because.code) == ("no", "DeviceMissing")
-    assert verdict.message == f"container trainer gets no RDMA device: {obstacle}"
+    assert verdict.message == f"container trainer gets no RDMA device; {obstacle}"
 
 
 def test_another_injector_is_trusted() -> None:
@@ -161,7 +161,7 @@ def test_the_path_of_a_host_path_is_in_the_message() -> None:
     volumes = [{"name": "x", "hostPath": {"path": "/dev/infiniband"}}]
     verdict = verdict_on(pod(gpu(volumeMounts=[mount]), volumes=volumes), decision_input(BARE))
     assert verdict.message == (
-        "container trainer has /dev/infiniband only by hostPath: request the fabric's resource"
+        "container trainer has /dev/infiniband only by hostPath; request the fabric's resource"
     )
 
 

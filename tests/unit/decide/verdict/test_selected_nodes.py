@@ -274,8 +274,8 @@ def test_nodes_that_take_no_pods() -> None:
     verdict = verdict_on(pod(), knowing(cordoned, failing))
     assert (verdict.rdma, verdict.because.code) == ("unsure", "NodesUnavailable")
     assert verdict.message == (
-        "no node of fabric v100-ib takes the pod now: node.kubernetes.io/disk-pressure, cordoned, "
-        "dedicated"
+        "no node of fabric v100-ib takes the pod now (node.kubernetes.io/disk-pressure, cordoned, "
+        "dedicated)"
     )
     tainted = node("c", DEDICATED)
     assert judged(pod(), knowing(cordoned, tainted)) == ("unsure", "TaintNotTolerated")
@@ -342,7 +342,8 @@ def test_the_gpu_of_another_vendor_beside_the_fabric_s_resource() -> None:
     assert (verdict.rdma, verdict.because.code) == ("unsure", "GPUNotOnFabric")
     assert verdict.message == (
         "rdma/hca in container trainer implies fabric v100-ib, but no known node of the fabric "
-        "offers amd.com/gpu, which container trainer requests: if some do, set rdma.lab/fabric"
+        "offers amd.com/gpu, which container trainer requests; if some of its nodes do, set "
+        "rdma.lab/fabric"
     )
 
 
@@ -364,7 +365,7 @@ def test_a_label_with_the_name_of_a_resource() -> None:
         verdict = verdict_on(asking)
         assert (verdict.rdma, verdict.because.code) == ("unsure", "ResourceAsLabel")
         assert verdict.message == (
-            f"nodes are selected by the label {key}=NVIDIA-H200: use nvidia.com/gpu.product"
+            f"nodes are selected by the label {key}=NVIDIA-H200; use nvidia.com/gpu.product"
         )
         labeled = knowing(node("a", **{key: "NVIDIA-H200"}))
         assert judged(asking, labeled) == EQUIPPED

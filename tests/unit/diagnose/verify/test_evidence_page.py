@@ -45,7 +45,10 @@ def test_which_processes_may_register_memory() -> None:
 def test_levels() -> None:
     """The tables of perftest, on a single machine and between two, have the tested runs."""
     for heading, expected in (
-        ("## perftest, good and bad, as `verify judge` grades it", test_perftest.EXPECTED),
+        (
+            "## Runs of perftest, good and bad, as `verify judge` grades them",
+            test_perftest.EXPECTED,
+        ),
         ("### Between two machines", test_link.EXPECTED),
     ):
         table = {run: (cells[1], cells[2].strip("`")) for run, cells in rows(heading).items()}

@@ -49,15 +49,14 @@ IDLE = ContainerProcesses("main")
             "ok",
             (
                 "The pod is equipped for RDMA over v100-ib: device, memory, network and "
-                "environment "
-                "are right for RDMA."
+                "environment are right for RDMA."
             ),
         ),
         (
             "no",
             "FabricAmbiguous",
             "error",
-            ("No RDMA: the pod matches several fabrics: set rdma.lab/fabric."),
+            ("No RDMA: the pod matches several fabrics; set rdma.lab/fabric."),
         ),
         (
             "unsure",

@@ -137,7 +137,7 @@ def test_variables_that_a_command_drops_are_named() -> None:
     """What drops them, too."""
     pod = equipped(gpu("trainer", command=["env", "-i", "torchrun", "train.py"]))
     assert remarks(pod, KNOWN_CONFIGURATION)["EnvDropped"].endswith(
-        " Container trainer: env -i in its command drops GLOO_SOCKET_IFNAME, UCX_NET_DEVICES: set "
+        " Container trainer: env -i in its command drops GLOO_SOCKET_IFNAME, UCX_NET_DEVICES; set "
         "them after it."
     )
 
@@ -218,7 +218,7 @@ def test_a_variable_that_turns_rdma_off(
     assert explanation.rdma == "no"
     assert explanation.answer.code == "ChangedAfterwards"
     assert explanation.answer.text == (
-        "No RDMA, although rdma.lab/status says yes: container trainer sets NCCL_IB_DISABLE=1: "
+        "No RDMA, although rdma.lab/status says yes: container trainer sets NCCL_IB_DISABLE=1; "
         "remove the variable. This was not so at admission."
     )
 
@@ -405,16 +405,16 @@ def test_a_launcher_is_compared_too() -> None:
             gpu("trainer", command=["sh", "-c", "export NCCL_IB_DISABLE=1; train"]),
             None,
             (
-                "No RDMA: container trainer sets NCCL_IB_DISABLE=1 (export in its command): remove "
-                "it. The container's NCCL_IB_DISABLE=1 turns off RDMA for NCCL only, not for other "
-                "libraries."
+                "No RDMA: container trainer sets NCCL_IB_DISABLE=1 (export in its command); remove "
+                "that setting. The container's NCCL_IB_DISABLE=1 turns off RDMA for NCCL only, not "
+                "for other libraries."
             ),
         ),
         (
             gpu("trainer", securityContext={"runAsUser": 1000}),
             KNOWN_CONFIGURATION,
             (
-                "RDMA over v100-ib is not certain: container trainer does not run as root: it "
+                "RDMA over v100-ib is not certain: container trainer does not run as root; it "
                 "needs nodes with LimitMEMLOCK=infinity. A container has no effective IPC_LOCK, "
                 "and whether the nodes raise memlock is unknown."
             ),
@@ -440,7 +440,7 @@ def test_a_pod_without_a_fabric() -> None:
     unlisted = _on_no_fabric()
     answer = explain_with(unlisted, KNOWN_CONFIGURATION).answer
     assert answer.code == "FabricUnknown"
-    assert "container trainer requests nvidia.com/gpu, which no fabric lists: " in answer.text
+    assert "container trainer requests nvidia.com/gpu, which no fabric lists; " in answer.text
     start = "No RDMA: neither the pod nor its namespace determines the fabric."
     assert explain_with(unlisted, None).answer.text == start
     changed = replace(KNOWN_CONFIGURATION, config_hash="of-another")
@@ -455,11 +455,11 @@ def test_a_pod_whose_node_has_no_fabric() -> None:
     pod = deepcopy(decision.pod) | {"kind": "Pod"}
     for evidence in ({"placement_nodes": facts}, {"facts": Facts(nodes=facts)}):
         answer = explain_with(pod, KNOWN_CONFIGURATION, **evidence).answer
-        assert answer.text.startswith("No RDMA: no fabric matches the node that the pod names: ")
+        assert answer.text.startswith("No RDMA: no fabric matches the node that the pod names; ")
     answer = explain_with(
         _on_no_fabric(nodeName="node-1"), KNOWN_CONFIGURATION, placement_nodes=facts
     ).answer
-    assert "requests nvidia.com/gpu, which no fabric lists: " in answer.text
+    assert "requests nvidia.com/gpu, which no fabric lists; " in answer.text
     nowhere = explain_with(pod, KNOWN_CONFIGURATION).answer
     assert nowhere.text == "No RDMA: neither the pod nor its namespace determines the fabric."
 
@@ -476,7 +476,7 @@ def test_pod_security_is_the_cause(security: Item) -> None:
     explanation = explain(pod, namespace=place, cluster_configuration=KNOWN_CONFIGURATION)
     assert (explanation.rdma, explanation.answer.code) == ("unsure", "PodSecurity")
     assert explanation.answer.text == (
-        "RDMA over v100-ib is not certain: container trainer lacks IPC_LOCK: Pod Security "
+        "RDMA over v100-ib is not certain: container trainer lacks IPC_LOCK, since Pod Security "
         "restricted of the namespace forbids it. The namespace enforces a Pod Security level that "
         "forbids IPC_LOCK."
     )

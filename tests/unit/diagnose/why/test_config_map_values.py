@@ -34,7 +34,7 @@ SECRET = {"secretRef": {"name": "tuning"}}
 OFF, ON = {"tuning": {"NCCL_IB_DISABLE": "1"}}, {"tuning": {"NCCL_IB_DISABLE": "0"}}
 DISABLED = (
     "No RDMA, because of ConfigMap tuning: container trainer sets NCCL_IB_DISABLE=1 "
-    "(key NCCL_IB_DISABLE of ConfigMap tuning): remove it."
+    "(key NCCL_IB_DISABLE of ConfigMap tuning); remove that setting."
 )
 
 
@@ -206,7 +206,7 @@ def test_a_script_that_turns_rdma_off() -> None:
         assert (explanation.rdma, explanation.answer.code) == ("no", "NcclIbDisabled")
         assert explanation.answer.text == (
             "No RDMA, because of ConfigMap entry: container trainer sets NCCL_IB_DISABLE=1 "
-            "(export in key entry.sh of ConfigMap entry): remove it."
+            "(export in key entry.sh of ConfigMap entry); remove that setting."
         )
         assert explanation.answer.remedy == (
             "Correct entry.sh in ConfigMap entry. Then create the pod again."
@@ -404,7 +404,7 @@ def test_a_changed_config_map_that_is_still_wrong() -> None:
     assert level == "unsure"
     assert text == (
         f"{CHANGED.format('tuning')} With what it has now, there is no RDMA: container trainer "
-        "sets NCCL_IB_DISABLE=1 (key NCCL_IB_DISABLE of ConfigMap tuning): remove it."
+        "sets NCCL_IB_DISABLE=1 (key NCCL_IB_DISABLE of ConfigMap tuning); remove that setting."
     )
     assert remedy == (
         "Correct NCCL_IB_DISABLE in ConfigMap tuning, or set the variable in the container's env, "

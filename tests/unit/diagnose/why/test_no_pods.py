@@ -79,7 +79,7 @@ def test_a_quota_on_the_replica_set() -> None:
         (finding,) = now("Deployment", replicas, **evidence)
         assert (finding.code, finding.level) == ("QuotaExceeded", "error")
         assert finding.text == (
-            "Deployment a has no pods: ReplicaSet a-1 could not create one, since the "
+            "Deployment a has no pods; ReplicaSet a-1 could not create one, since the "
             "ResourceQuota nics is used up: requested: requests.rdma/a=1, used: "
             "requests.rdma/a=4, limited: requests.rdma/a=4."
         )
@@ -90,7 +90,7 @@ def refused(message: str, kind: str = "Job", **fields: Any) -> Finding:
     """Return the finding on a refusal of its pods."""
     (finding,) = now(kind, events=[event("FailedCreate", message, kind, "a")], **fields)
     assert finding.level == "error"
-    assert finding.text.startswith(f"{kind} a has no pods: it could not create one")
+    assert finding.text.startswith(f"{kind} a has no pods; it could not create one")
     return finding
 
 
@@ -98,7 +98,7 @@ def test_another_refusal() -> None:
     """It is quoted. A Job must be created again, since its template cannot be changed."""
     finding = refused(DENIED, status=failing("older"))
     assert finding.code == "FailedCreate"
-    assert finding.text == f"Job a has no pods: it could not create one: {DENIED}"
+    assert finding.text == f"Job a has no pods; it could not create one: {DENIED}"
     assert finding.remedy == (
         "Correct what the message names. If that is in the pod template, delete Job a and create "
         "it again: a Job's template cannot be changed. Otherwise, the Job creates the pod "
@@ -158,7 +158,7 @@ def test_a_webhook_that_does_not_answer(message: str, subject: str, command: str
 
 def test_a_webhook_without_fabrics() -> None:
     """It did answer: the message has the reason and the command."""
-    problem = f"{NO_FABRICS_MESSAGE}there is no object: run `kubectl apply -f fabrics.yaml`"
+    problem = f"{NO_FABRICS_MESSAGE}there is no object; run `kubectl apply -f fabrics.yaml`"
     finding = refused(f'failed calling webhook "pods.rdma.lab": failed to call webhook: {problem}')
     assert finding.code == "FailedCreate"
     assert finding.text.endswith("run `kubectl apply -f fabrics.yaml`")
@@ -199,7 +199,7 @@ def test_one_refusal_is_told_once() -> None:
     events = [event("FailedCreate", "Error creating: pods a-1-y: no", "ReplicaSet", "a-1")]
     status = failing("pods a-1-z: no")
     (finding,) = now("Deployment", replicas, events=events, status=status)
-    assert finding.text.endswith(": ReplicaSet a-1 could not create one: pods a-1-y: no")
+    assert finding.text.endswith("; ReplicaSet a-1 could not create one: pods a-1-y: no")
     twin = event("FailedCreate", "pods a-1-y: no", "ReplicaSet", "a-2")
     (finding,) = now("Deployment", events=[*events, twin])
     assert "ReplicaSet a-2 could not" in finding.text
@@ -227,12 +227,12 @@ def test_a_controller_that_cannot_create_more_pods() -> None:
         assert (explanation.rdma, explanation.well, explanation.pod) == ("no", False, "")
         assert explanation.answer.code == "QuotaExceeded"
         refused = "it" if kind == "ReplicaSet" else "ReplicaSet a-1"
-        start = f"{kind} a lacks pods: {refused} could not create one"
+        start = f"{kind} a lacks pods; {refused} could not create one"
         assert explanation.answer.text.startswith(start)
     late = event("FailedCreate", DENIED, "Job", "a", lastTimestamp=LATER)
     explanation = with_pods(controller("Job"), events=[late])
     assert explanation is not None
-    assert explanation.answer.text == f"Job a lacks pods: it could not create one: {DENIED}"
+    assert explanation.answer.text == f"Job a lacks pods; it could not create one: {DENIED}"
     assert (explanation.owners, explanation.chapters) == (("Job a",), ())
     both = with_pods(controller("Job", status=failing("x")), controller("Job", "b"), events=[late])
     assert both is not None
@@ -300,7 +300,7 @@ def test_a_quota_without_an_event() -> None:
             "Job",
             {"status": {"conditions": [{"type": "Complete", "status": "True"}]}},
             "Ended",
-            "Job a has no pods: it is Complete.",
+            "Job a has no pods, since it is Complete.",
         ),
         (
             "Job",
@@ -310,15 +310,15 @@ def test_a_quota_without_an_event() -> None:
                 }
             },
             "Ended",
-            "Job a has no pods: it is Failed: too many.",
+            "Job a has no pods, since it is Failed: too many.",
         ),
         (
             "Job",
             {"status": {"failed": 1}},
             "WaitsToRetry",
             (
-                "Job a has no pods now: its last pod failed or was deleted, and the Job is waiting "
-                "before it creates the next one."
+                "Job a has no pods now, since its last pod failed or was deleted, and the Job is "
+                "waiting before it creates the next one."
             ),
         ),
         (
@@ -330,7 +330,7 @@ def test_a_quota_without_an_event() -> None:
                 }
             },
             "Ended",
-            "Job a has no pods: it is Failed.",
+            "Job a has no pods, since it is Failed.",
         ),
         (
             "Deployment",
@@ -392,12 +392,12 @@ def test_the_newest_object_between() -> None:
     done = {"conditions": [{"type": "Complete", "status": "True"}]}
     newest, older = controller("Job", "a-2", status=done), controller("Job", "a-1", status=done)
     (finding,) = now("CronJob", newest, older)
-    assert finding.text == "CronJob a has no pods: Job a-2 is Complete."
+    assert finding.text == "CronJob a has no pods, since Job a-2 is Complete."
     waiting = controller("Job", "a-2", status={"failed": 1})
     (finding,) = now("CronJob", waiting, older)
     assert finding.text == (
-        "CronJob a has no pods now: the last pod of Job a-2 failed or was deleted, and the Job is "
-        "waiting before it creates the next one."
+        "CronJob a has no pods now, since the last pod of Job a-2 failed or was deleted, and the "
+        "Job is waiting before it creates the next one."
     )
     old = controller("ReplicaSet", "a-1", spec={"replicas": 0})
     (finding,) = now("Deployment", old)
@@ -579,7 +579,7 @@ def test_a_job_of_another_controller() -> None:
     (finding,) = now("CronJob", child)
     assert "CronJob a has no pods, since Job a-1 is left" in finding.text
     assert finding.remedy == (
-        "MultiKueue creates the pods in another cluster: ask rdma-webhook why there. The Workload "
+        "MultiKueue creates the pods in another cluster; ask rdma-webhook why there. The Workload "
         "of the Job names the cluster: kubectl get workloads -n lab -o yaml. If the Job should run "
         "in this cluster, create it again without spec.managedBy."
     )

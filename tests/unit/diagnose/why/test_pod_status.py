@@ -101,7 +101,7 @@ def ended(code: int, reason: str = "Error", **fields: Any) -> dict[str, Any]:
         (
             {"state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such tag"}}},
             "ImagePullBackOff",
-            "Container main cannot start: its image cannot be pulled: no such",
+            "Container main cannot start, since its image cannot be pulled: no such",
             "name and tag",
         ),
         (
@@ -272,8 +272,8 @@ def test_a_pod_that_its_node_cannot_set_up(reason: str) -> None:
     assert (starting.code, other.code) == ("Starting", "Event")
     assert (finding.code, finding.level) == ("NotSetUp", "error")
     assert finding.text == (
-        "The node cannot set up the pod, since ConfigMap train-config does not exist: Event "
-        f'{reason} about the pod: configmap "train-config" not found'
+        "The node cannot set up the pod, since ConfigMap train-config does not exist "
+        f'(Event {reason}): configmap "train-config" not found'
     )
     assert not explain(pod, events=events).well
     for phase in ("Running", "Succeeded"):
@@ -413,7 +413,7 @@ def test_what_the_set_up_lacks(message: str, clause: str, remedy: str) -> None:
     pod = pod_in_cluster(phase="Pending")
     _, finding = now(pod, events=[event("FailedMount", "old"), event("FailedMount", message)])
     assert finding.text == (
-        f"The node cannot set up the pod{clause}: Event FailedMount about the pod: {message}"
+        f"The node cannot set up the pod{clause} (Event FailedMount): {message}"
     )
     assert remedy in finding.remedy
 
@@ -456,8 +456,8 @@ def test_a_hook_that_fails_at_the_start() -> None:
     _, finding = now(of_main(state={"waiting": waiting}))
     assert (finding.code, finding.level) == ("PostStartHookError", "error")
     assert finding.text == (
-        "Container main cannot start: its postStart hook failed, so the kubelet killed it: exit "
-        "status 1"
+        "Container main cannot start, since its postStart hook failed, so the kubelet killed it: "
+        "exit status 1"
     )
 
 
@@ -597,7 +597,7 @@ def test_a_user_against_run_as_non_root() -> None:
         waiting = {"reason": "CreateContainerConfigError", "message": message}
         _, finding = now(of_main(state={"waiting": waiting}))
         assert finding.text == (
-            f"Container main cannot start: its user is root, against runAsNonRoot: {message}"
+            f"Container main cannot start, since its user is root, against runAsNonRoot: {message}"
         )
         assert finding.remedy.startswith("Remove runAsNonRoot from the securityContext")
 

@@ -62,7 +62,7 @@ APPLIED = status(applied=["ipc-lock"])
             "error",
             (
                 "No: rdma.lab/status was copied from another pod, or written by hand, or all that "
-                "it names was removed: nothing of it is left in the pod."
+                "it names was removed, since nothing of it is left in the pod."
             ),
             "Remove rdma.lab/status from the pod, and create the pod again.",
         ),
@@ -121,8 +121,7 @@ def test_a_status_that_proves_nothing(
             "No: the pod has no annotation rdma.lab/enable.",
             (
                 'Set rdma.lab/enable: "true" under metadata.annotations of the pod, '
-                "and create the "
-                "pod again."
+                "and create the pod again."
             ),
         ),
         (
@@ -246,8 +245,7 @@ def test_a_status_that_proves_nothing(
             "CreatedBeforeLabel",
             (
                 f"created at {CREATED}, before namespace lab got the label rdma.lab/enable "
-                f"(its labels "
-                f"were last changed at {LATER})"
+                f"(its labels were last changed at {LATER})"
             ),
             "Create the pod again; the webhook will then be called.",
         ),
@@ -412,11 +410,11 @@ def test_an_annotation_that_came_later() -> None:
 @pytest.mark.parametrize(
     ("value", "says"),
     [
-        ("TRUE", 'No: annotation rdma.lab/enable is \'TRUE\': it must be "true" or "false".'),
+        ("TRUE", 'No: annotation rdma.lab/enable is \'TRUE\', but it must be "true" or "false".'),
         (
             True,
             (
-                "No: annotation rdma.lab/enable is a boolean (true): "
+                "No: annotation rdma.lab/enable is a boolean (true), but "
                 'it must be "true" or "false", in quotes'
             ),
         ),

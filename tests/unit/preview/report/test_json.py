@@ -82,7 +82,7 @@ def test_without_a_call_the_form_has_no_rdma() -> None:
     assert (decision["rdma"], decision["called"]) == ("no", False)
     assert decision["because"] == {
         "reason": "NotCalled",
-        "message": "the webhook would not be called: why",
+        "message": "the webhook would not be called, since why",
     }
     assert decision["ifCalled"] == {"rdma": "yes", "reason": "Equipped", "message": "all is right"}
     (none,) = report_form(Report(previews=(preview(not_opted_in(), called=False),)))["decisions"]

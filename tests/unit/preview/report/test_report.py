@@ -63,7 +63,10 @@ def test_asides_contain_what_a_patch_cannot() -> None:
         ("warning", "Deployment lab/trainer: no RDMA: no device"),
         (
             "warning",
-            ("Deployment lab/trainer spec.template: the webhook would not be called: no label"),
+            (
+                "Deployment lab/trainer spec.template: the webhook would not be called, since no "
+                "label"
+            ),
         ),
         ("note", "a note"),
     ]
@@ -83,7 +86,7 @@ def test_asides_join_equal_notes() -> None:
             "warning",
             (
                 "Deployment lab/a, Deployment lab/b, Deployment lab/c and 2 more: the webhook "
-                "would not be called: no label"
+                "would not be called, since no label"
             ),
         ),
         ("note", "Service a, Service b: no pod template"),

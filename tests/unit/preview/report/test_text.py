@@ -162,7 +162,7 @@ def test_where_the_webhook_is_not_called_there_is_no_rdma(decision: Decision, ca
     lines = render(
         preview(decision, called=False, called_because="because"), width=200
     ).splitlines()
-    assert lines[1] == "  ✘ no RDMA: the webhook would not be called: because [NotCalled]"
+    assert lines[1] == "  ✘ no RDMA: the webhook would not be called, since because [NotCalled]"
     assert lines[2] == f"  ! if the webhook were called, {called}"
     assert "\n".join(lines).count(called.rpartition(": ")[2]) == 1
     assert lines[-2].startswith("1 pod: 1 not called")

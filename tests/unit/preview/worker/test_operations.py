@@ -215,7 +215,9 @@ def test_the_warnings_about_a_change_come_first() -> None:
     answer = Operations().answer(head, body)
     warnings = json.loads(answer.body)["response"]["warnings"]
 
-    assert warnings[0].startswith("spec.fabrics: no longer has roce (3 nodes): new pods on these")
+    assert warnings[0].startswith(
+        "spec.fabrics: no longer has roce (3 nodes), so new pods on these"
+    )
     assert warnings[1].startswith("spec.fabrics: ... ")
     assert warnings[1].endswith(
         "apply a file that contains the removed fabrics. [FabricWithNodesRemoved]"

@@ -98,7 +98,7 @@ def test_a_few_mistakes_are_enough() -> None:
 def test_an_unexpanded_variable_is_named_once(fields: Any, sentence: str) -> None:
     """In a key or a value; one remedy removes all."""
     assert mistakes_of(container=fields) == [
-        f"spec.containers[0].{sentence}, an unexpanded variable: run envsubst first"
+        f"spec.containers[0].{sentence}, an unexpanded variable (run envsubst first)"
     ]
 
 
@@ -110,7 +110,7 @@ def test_all_unexpanded_variables_are_named_in_one_sentence() -> None:
     (sentence,) = mistakes_of(container=pod)
     assert sentence == (
         f"spec.containers[0].image has '{image}', {place}.ports[1].name has '${{C}}' and "
-        f"{place}.ports[2].name has '$D', unexpanded variables: run envsubst first"
+        f"{place}.ports[2].name has '$D', unexpanded variables (run envsubst first)"
     )
     pod = {"ports": [{"name": f"${{A{index}}}"} for index in range(99)]}
     (sentence,) = mistakes_of(container=pod)
@@ -142,7 +142,7 @@ def test_a_bare_spec_has_the_paths_of_the_document() -> None:
             "spec.podSpec.containers[0].resource is not a field of a container (did you mean "
             "resources?)"
         ),
-        "spec.podSpec.containers[0].image has '${X}', an unexpanded variable: run envsubst first",
+        "spec.podSpec.containers[0].image has '${X}', an unexpanded variable (run envsubst first)",
     )
 
 

@@ -181,7 +181,7 @@ def _annotated(value: bytes) -> bytes:
     [
         (_body().replace(b"v1", b"v1beta1"), "apiVersion is a string ('admission.k8s.io/v1beta1')"),
         (_body()[:-20], "the body is not JSON: unexpected end of data: line 1 column"),
-        (_body(object=["x"]), "request.object is a list: it must be a Pod"),
+        (_body(object=["x"]), "request.object is a list, but it must be a Pod"),
         (_body(object=float("nan")), "the body is not JSON: unexpected character"),
         (_body().replace(b"trainer-", b"\xff"), "the body is not UTF-8: byte"),
         (_body().replace(b"trainer-", b"\\ud800"), "the body is not JSON: "),
@@ -205,10 +205,13 @@ def test_bad_bodies_with_a_legible_uid_are_answered_with_it(body: bytes, message
         (b"hello", "the body is not JSON: "),
         (b"\xff\xfe", "the body is not UTF-8: byte 0 is 0xff"),
         (b"[" * 100_000, "the body is not JSON: depth limit exceeded"),
-        (_nested(900), "the body is a list: it must be an AdmissionReview"),
-        (b"null", "the body is missing: it must be an AdmissionReview"),
-        (_body(uid=None), "request.uid is missing: it must be a string of 1 to 128 characters"),
-        (_body(uid=5), "request.uid is a number (5): it must be a string of 1 to 128 characters"),
+        (_nested(900), "the body is a list, but it must be an AdmissionReview"),
+        (b"null", "the body is missing, but it must be an AdmissionReview"),
+        (_body(uid=None), "request.uid is missing, but it must be a string of 1 to 128 characters"),
+        (
+            _body(uid=5),
+            "request.uid is a number (5), but it must be a string of 1 to 128 characters",
+        ),
     ],
 )
 def test_bad_bodies_without_a_uid_are_a_400(body: bytes, message: str) -> None:
@@ -291,7 +294,7 @@ def test_chunks_are_refused_unread() -> None:
     answer = call(Server().app, "POST", "/mutate", _body(), None, headers=[JSON])
 
     assert (answer.status, answer.headers["connection"]) == (411, "close")
-    assert answer.text == "content-length is missing: chunked bodies are not accepted here\n"
+    assert answer.text == "content-length is missing; chunked bodies are not accepted here\n"
 
 
 def _list(value: bytes, count: int) -> bytes:

@@ -201,7 +201,7 @@ def test_answers_reveal_nothing_of_the_cluster() -> None:
         (b"- x", "", "", 400, "body: "),
         (POD, "namespace-label=x", "", 400, "namespace-label='x': write KEY=VALUE"),
         (POD, "enable=perhaps", "", 400, "enable='perhaps': write true or false"),
-        (POD, "enabel=true", "", 400, "'enabel' is not a parameter (did you mean enable?): use"),
+        (POD, "enabel=true", "", 400, "'enabel' is not a parameter (did you mean enable?); use"),
         (
             POD,
             "",
@@ -268,7 +268,7 @@ def test_a_file_without_line_breaks_from_curl(
 
     assert answer.status == 400
     hint = (
-        "the body is one line and not YAML: curl -d removes the line breaks of a file, so send "
+        "the body is one line and not YAML; curl -d removes the line breaks of a file, so send "
         "it with curl --data-binary\n"
     )
     assert (answer.text == hint) is hinted
@@ -408,7 +408,7 @@ def test_too_many_of_an_address_leave_room_for_others() -> None:
 
     assert [answer.status for answer in answers] == [200] * PENDING_PER_ADDRESS + [429, 200]
     assert (
-        "from your address: wait until one of them is answered" in answers[PENDING_PER_ADDRESS].text
+        "from your address; wait until one of them is answered" in answers[PENDING_PER_ADDRESS].text
     )
 
 

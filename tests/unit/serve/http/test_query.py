@@ -31,11 +31,11 @@ def test_all_parameters() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("color", "on", f"'color' is not a parameter: use {', '.join(PARAMETERS)}"),
+        ("color", "on", f"'color' is not a parameter; use {', '.join(PARAMETERS)}"),
         (
             "Enable",
             "true",
-            f"'Enable' is not a parameter (did you mean enable?): use {', '.join(PARAMETERS)}",
+            f"'Enable' is not a parameter (did you mean enable?); use {', '.join(PARAMETERS)}",
         ),
         ("enable", "", "enable='': write true or false"),
         ("enable", "1", "enable='1': write true or false"),
@@ -43,7 +43,7 @@ def test_all_parameters() -> None:
             "namespace",
             "",
             (
-                "namespace='' is not a valid namespace name: write at most 63 lowercase letters, "
+                "namespace='' is not a valid namespace name; write at most 63 lowercase letters, "
                 "digits and -, without a - at either end"
             ),
         ),
@@ -51,7 +51,7 @@ def test_all_parameters() -> None:
             "namespace",
             "A_B",
             (
-                "namespace='A_B' is not a valid namespace name: write at most 63 lowercase "
+                "namespace='A_B' is not a valid namespace name; write at most 63 lowercase "
                 "letters, digits and -, without a - at either end"
             ),
         ),
@@ -78,7 +78,7 @@ def test_long_values_are_cut(name: str) -> None:
 
 def test_same_parameter_twice_is_refused() -> None:
     """It would be unclear which value counts."""
-    with pytest.raises(RequestError, match="namespace is given 2 times: use it once"):
+    with pytest.raises(RequestError, match="namespace is given 2 times; use it once"):
         read_query([("namespace", "a"), ("namespace", "b")])
 
 
@@ -88,10 +88,10 @@ def test_an_address_with_a_single_parameter() -> None:
     assert requested_format([("output", "wide")], FABRICS_FORMATS) is FABRICS_FORMATS[2]
     for given, message in {
         ("output", "yaml"): "output='yaml': use one of json, text, wide",
-        ("enable", "true"): "'enable' is not a parameter: use output",
+        ("enable", "true"): "'enable' is not a parameter; use output",
     }.items():
         with pytest.raises(RequestError) as caught:
             requested_format([given], FABRICS_FORMATS)
         assert (caught.value.status, str(caught.value)) == (400, message)
-    with pytest.raises(RequestError, match="output is given 2 times: use it once"):
+    with pytest.raises(RequestError, match="output is given 2 times; use it once"):
         requested_format([("output", "json"), ("output", "text")], FABRICS_FORMATS)

@@ -160,7 +160,7 @@ def test_errors_reject_it() -> None:
     assert details == {"group": "rdma.lab", "kind": "FabricConfiguration", "name": "default"}
     assert causes == {
         "spec.fabrics[0].hcass": "unknown field (did you mean hcas?)",
-        "spec.fabrics[0].rateGbps": "0 is too small: the minimum is 1",
+        "spec.fabrics[0].rateGbps": "0 is too small; the minimum is 1",
     }
     (line,) = server.lines.read()
     assert (line["msg"], line["allowed"], line["errors"]) == ("validated", False, 2)
@@ -181,7 +181,7 @@ def test_a_field_next_to_spec_is_named() -> None:
     """The API server keeps it, since its schema preserves unknown fields."""
     response = Server().post(review({**item(VALID), "nvlink": {}})).response
     assert response["status"]["message"] == (
-        "nvlink: is a field of spec: put it below `spec:`, indented"
+        "nvlink: is a field of spec; put it below `spec:`, indented"
     )
 
 
@@ -298,7 +298,7 @@ def test_a_large_object_is_rejected() -> None:
         answer = server.post(review(item("x" * size)))
         message = answer.response["status"]["message"]
         assert message.startswith("the object: the spec has ")
-        assert f" bytes as JSON: the maximum is {MAX_SPEC_BYTES:,}, since the object" in message
+        assert f" bytes as JSON; the maximum is {MAX_SPEC_BYTES:,}, since the object" in message
         assert (answer.status, answer.response["uid"]) == (200, UID)
         (line,) = server.lines.read()
         assert (line["msg"], line["allowed"], line["name"]) == ("validated", False, "default")
@@ -323,7 +323,8 @@ def test_the_nodes_of_a_removed_fabric_are_counted() -> None:
     response = server.post(update(item({**VALID, "name": "other"}), old)).response
     assert response["allowed"] is True
     assert response["warnings"][0].startswith(
-        "spec.fabrics: no longer has ib (2 nodes), roce (2 nodes): new pods on these nodes get no"
+        "spec.fabrics: no longer has ib (2 nodes), roce (2 nodes), so new pods on these nodes "
+        "get no"
     )
     (line,) = server.lines.read()
     assert line["warnings"] >= 1
@@ -368,7 +369,7 @@ def _raiser(error: Exception) -> Callable[[], WorkerAnswer]:
     [
         (_raiser(RequestError(504, "it took long")), "it took long"),
         (lambda: WorkerAnswer(413, {"sentence": "no memory"}), "no memory"),
-        (_raiser(TimeoutError()), "it took longer than 120 s: apply it again"),
+        (_raiser(TimeoutError()), "it took longer than 120 s; apply it again"),
     ],
     ids=["no answer", "no memory", "late"],
 )
@@ -465,7 +466,7 @@ def test_large_ones_from_a_few_addresses_leave_room_for_a_usual_one() -> None:
     usual, large = _during_a_flood(["192.0.2.1", "192.0.2.2"], body, honest)
     assert usual.status == 200
     assert large.status == 503
-    assert "too many large validations at once: try again" in large.text
+    assert "too many large validations at once; try again" in large.text
     assert FIRST_BYTES > MAX_SPEC_BYTES
 
 
@@ -533,7 +534,7 @@ def test_the_worker_gets_only_the_parts_to_check() -> None:
         "validate",
         {"uid": UID, "object_reference": reference},
     )
-    assert worker_request.message("{noun}: {advice}") == "validation: apply it again"
+    assert worker_request.message("{noun}; {advice}") == "validation; apply it again"
     assert max_pause == validate.MAX_PAUSE
     assert queue.requests == [("10.0.0.1", validate.SECONDS, True)]
 

@@ -171,11 +171,11 @@ def test_a_defect_is_counted_and_logged_without_its_text() -> None:
 @pytest.mark.parametrize(
     ("options", "environment", "message"),
     [
-        ({}, {}, "no certificate: use --tls-cert and --tls-key, or --dev to try the webhook"),
+        ({}, {}, "no certificate; use --tls-cert and --tls-key, or --dev to try the webhook"),
         ({"tls_cert": Path("a")}, {}, "--tls-cert and --tls-key belong together"),
         ({"tls_key": Path("a"), "dev": True}, {}, "--tls-cert and --tls-key belong together"),
         ({"kubeconfig": Path("/nowhere")}, {}, "cannot read --kubeconfig /nowhere: no such file"),
-        ({}, {IN_CLUSTER: "10.0.0.1"}, "the webhook's namespace is unknown: use --namespace"),
+        ({}, {IN_CLUSTER: "10.0.0.1"}, "the webhook's namespace is unknown; use --namespace"),
         (
             {"namespace": "lab", "durations": Durations(leaf=timedelta(seconds=1))},
             {IN_CLUSTER: "10.0.0.1"},

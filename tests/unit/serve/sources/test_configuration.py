@@ -143,7 +143,7 @@ def test_a_file_without_fabrics_is_valid_but_decides_nothing(tmp_path: Path) -> 
     server.file.write_text(below_spec("fabrics: []\n"))
     server.poll()
     check = server.configuration.check()
-    lacking = f"{server.file} has no fabrics: add them under spec"
+    lacking = f"{server.file} has no fabrics; add them under spec"
 
     assert server.state.snapshot.current_configuration is None
     assert (

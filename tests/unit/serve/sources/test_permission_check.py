@@ -98,7 +98,7 @@ def test_what_is_allowed_is_a_warning(server: Server) -> None:
     server.codes[VALIDATING.path] = 200
     assert server.attempt()[0] == CONFIRM
     assert (server.measured(), server.logged()) == ([None, None], [])
-    problem = f"{MAY} {VALIDATING}: {APPLY}"
+    problem = f"{MAY} {VALIDATING}; {APPLY}"
     for _ in range(2):
         assert server.attempt() == (RETRY_WHEN_ALLOWED, f"warning: {problem}")
     assert server.measured() == [1, 0]
@@ -107,7 +107,7 @@ def test_what_is_allowed_is_a_warning(server: Server) -> None:
     server.codes[MUTATING.path] = 200
     server.attempt()
     assert server.measured() == [0, 0]
-    assert server.logged() == [("warning", "not guarded", f"{MAY} {BOTH_CONFIGURATIONS}: {APPLY}")]
+    assert server.logged() == [("warning", "not guarded", f"{MAY} {BOTH_CONFIGURATIONS}; {APPLY}")]
 
     server.codes |= dict.fromkeys(server.codes, 403)
     server.attempt()
@@ -144,7 +144,7 @@ def test_an_unknown_state_is_tried_soon(server: Server) -> None:
     server.attempt()
     server.attempt()
     server.codes[VALIDATING.path] = 503
-    assert server.attempt() == (RETRY_WHEN_UNKNOWN, f"warning: {MAY} {VALIDATING}: {APPLY}")
+    assert server.attempt() == (RETRY_WHEN_UNKNOWN, f"warning: {MAY} {VALIDATING}; {APPLY}")
     assert server.measured() == [1, 0]
 
 

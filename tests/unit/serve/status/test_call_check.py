@@ -119,7 +119,7 @@ def test_a_deleted_configuration(installed: Installation) -> None:
     assert installed.check.attempt() == CONFIRM_SECONDS
     assert installed.check.condition() == CALLED
     text = (
-        f"{MUTATING} does not exist, so the API server does not send pods to the webhook: {APPLY}"
+        f"{MUTATING} does not exist, so the API server does not send pods to the webhook; {APPLY}"
     )
     missing = Condition("Called", False, "NoWebhookConfiguration", text)
     assert [installed.condition(), installed.condition()] == [missing, missing]
@@ -134,7 +134,7 @@ def test_a_deleted_configuration(installed: Installation) -> None:
     del installed.stored[VALIDATION]
     assert installed.condition().message == (
         f"{VALIDATING} does not exist, so the API server does not send FabricConfigurations to the "
-        f"webhook: {APPLY}"
+        f"webhook; {APPLY}"
     )
 
 
@@ -151,14 +151,14 @@ def test_a_problem_that_heals_itself_is_not_reported(installed: Installation) ->
 def test_a_configuration_without_our_webhook(installed: Installation) -> None:
     """Somebody has removed or renamed it."""
     installed.webhook["name"] = "other.example.com"
-    text = f"{MUTATING} has no webhook pods.rdma.lab: {APPLY}"
+    text = f"{MUTATING} has no webhook pods.rdma.lab; {APPLY}"
     assert installed.condition() == Condition("Called", False, "NoWebhookConfiguration", text)
 
 
 def test_other_objects_are_selected(installed: Installation) -> None:
     """Each of the two is judged by its own rules."""
     installed.stored[VALIDATION]["webhooks"][0]["rules"] = []
-    text = f"{VALIDATING} has no rule for CREATE of fabricconfigurations: {APPLY}"
+    text = f"{VALIDATING} has no rule for CREATE of fabricconfigurations; {APPLY}"
     assert installed.condition() == Condition("Called", False, "SelectsTooLittle", text)
     assert installed.called() == [1, 0]
     installed.webhook["namespaceSelector"] = {}
@@ -170,7 +170,7 @@ def test_another_service_is_called(installed: Installation) -> None:
     installed.webhook["clientConfig"]["service"]["namespace"] = "elsewhere"
     text = (
         f"{MUTATING} calls the Service elsewhere/rdma-webhook/mutate instead of "
-        f"rdma-webhook/rdma-webhook/mutate: {APPLY}"
+        f"rdma-webhook/rdma-webhook/mutate; {APPLY}"
     )
     assert installed.condition() == Condition("Called", False, "OtherService", text)
 
@@ -197,7 +197,7 @@ def test_the_bundle_must_have_our_ca(installed: Installation, kind: str) -> None
     encoded = bundle if isinstance(bundle, str) else b64encode(bundle).decode()
     installed.webhook["clientConfig"]["caBundle"] = encoded
     remedy = "run rdma-webhook certs status, which shows what to do."
-    expected = Condition("Called", False, "OtherCaBundle", f"{MUTATING} {text}: {remedy}")
+    expected = Condition("Called", False, "OtherCaBundle", f"{MUTATING} {text}; {remedy}")
     assert installed.condition() == (expected if text else CALLED)
 
 

@@ -114,9 +114,9 @@ def test_an_answer_is_bounded() -> None:
     """A longer answer is refused before it is complete, and the message contains a remedy."""
     documents = read_documents(hostile.GROWING["pods of a list"](3))
     report = preview_documents(documents, OPTIONS)
-    with pytest.raises(DocumentError, match="longer than 0 MiB: send fewer pods"):
+    with pytest.raises(DocumentError, match="longer than 0 MiB; send fewer pods"):
         report_json(report, max_characters=1000)
-    with pytest.raises(DocumentError, match="longer than 0 MiB: send fewer pods"):
+    with pytest.raises(DocumentError, match="longer than 0 MiB; send fewer pods"):
         rewrite(documents, report, max_characters=100)
     assert len(report_json(report, max_characters=None)) > 1000
 

@@ -206,7 +206,7 @@ def lacking(
             )
             yield target.name, SOCKETS, message
         if _needs_host_id(pod, analysis, target) and analysis.containers[target.path].env_from:
-            yield target.name, ENV_FROM, f"envFrom may set {HOST_ID}: add it to env"
+            yield target.name, ENV_FROM, f"envFrom may set {HOST_ID}; add it to env"
 
 
 def host_id(pod: Pod, analysis: PodAnalysis, target: Target) -> list[dict[str, object]]:

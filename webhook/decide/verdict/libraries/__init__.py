@@ -210,7 +210,7 @@ def _unseen(patched: PatchedTarget, library: TrafficLibrary) -> Verdict | None:
             continue
         message = _unclear(patched, name)
         if message:
-            message = f"container {patched.target.name} sets {name} {message}: its value"
+            message = f"container {patched.target.name} sets {name} {message}, and that value"
             verdict = Verdict.of(VALUE_UNSEEN, f"{message} may keep {library} from using RDMA")
             return verdict.with_key(keys_in_env(patched.original).get(name))
     return None
@@ -228,7 +228,7 @@ def _unclear(patched: PatchedTarget, name: str) -> str:
 
 def _able(names: list[TrafficLibrary]) -> str:
     """Return a clause on the libraries that can use RDMA although another cannot, or ""."""
-    return f"; {enumerated(names)} can use RDMA" if names else ""
+    return f" ({enumerated(names)} can use RDMA)" if names else ""
 
 
 def libraries_of(pod: PatchedPod) -> tuple[TrafficLibrary, ...]:

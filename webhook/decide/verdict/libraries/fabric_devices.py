@@ -20,7 +20,7 @@ DEVICES_NOT_OF_FABRIC = Reason(
 PORT_UNSEEN = Reason(
     "DevicePortUnseen",
     "A variable that lists devices for a library chooses a port that the fabric's configuration "
-    "does not name: whether the devices have it is unknown.",
+    "does not name; whether the devices have it is unknown.",
     remedy=(
         "Check with rdma link on a node of the fabric that the port is active. If it is not, "
         "remove the variable, or choose port 1 in it."

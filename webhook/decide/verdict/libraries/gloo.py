@@ -16,5 +16,5 @@ GLOO_OVER_TCP = Reason(
 def judge_gloo(_: PatchedPod, patched: PatchedTarget) -> Verdict:
     """Return the verdict on a target whose data Gloo moves."""
     name = patched.target.name
-    message = f"container {name} chooses PyTorch's backend gloo, which uses TCP: choose nccl"
+    message = f"container {name} chooses PyTorch's backend gloo, which uses TCP; choose nccl"
     return Verdict.of(GLOO_OVER_TCP, message)

@@ -23,7 +23,7 @@ MPI_OVER_TCP = Reason(
 )
 MPI_OB1 = Reason(
     "MPIOb1",
-    "MPI moves the data of the ranks without UCX: whether Open MPI's pml ob1 can use RDMA depends "
+    "MPI moves the data of the ranks without UCX; whether Open MPI's pml ob1 can use RDMA depends "
     "on its build.",
     remedy=(
         "Remove pml from the options of mpirun and from OMPI_MCA_* in env, so that "
@@ -43,7 +43,7 @@ MPI_PROVIDER = Reason(
 )
 MPI_PERHAPS_TCP = Reason(
     "MPIPerhapsOverTCP",
-    "MPI moves the data of the ranks, and a variable chooses TCP: whether MPI obeys it depends on "
+    "MPI moves the data of the ranks, and a variable chooses TCP; whether MPI obeys it depends on "
     "its version and build.",
     remedy=(
         "If FI_PROVIDER is set in the container's env or command, remove it, or set it to a "
@@ -59,7 +59,7 @@ MPI_UCX_TLS = Reason(
 )
 MPI_UNLESS_NCCL = Reason(
     "MPIUnlessNccl",
-    "MPI starts the program, and a setting keeps MPI off RDMA: whether MPI or NCCL moves the "
+    "MPI starts the program, and a setting keeps MPI off RDMA; whether MPI or NCCL moves the "
     "program's data is unknown.",
     remedy=(
         "If MPI moves the program's data, remove the setting. If NCCL does, no action is needed."
@@ -71,17 +71,17 @@ MPI_REASONS = (
     MPI_UNLESS_NCCL,
 )
 _OB1 = {
-    True: (MPI_OVER_TCP, "Open MPI with {setting}: remove both"),
-    False: (MPI_OB1, "Open MPI with {setting}, which may lack RDMA: remove pml"),
+    True: (MPI_OVER_TCP, "Open MPI with {setting}; remove both"),
+    False: (MPI_OB1, "Open MPI with {setting}, which may lack RDMA; remove pml"),
 }
 #: The variable, "" for options of mpirun, and whether it is certain → what the target runs.
 _VERDICTS = {
     **{(name, certain): _OB1[certain] for name in ("", PML_VARIABLE) for certain in _OB1},
-    ("UCX_TLS", True): (MPI_UCX_TLS, "MPI over UCX with {setting}: {removal}"),
+    ("UCX_TLS", True): (MPI_UCX_TLS, "MPI over UCX with {setting}; {removal}"),
 }
 _OF_PROVIDERS = {
-    True: (MPI_PROVIDER, "MPI with {setting}, which has no RDMA: {removal}"),
-    False: (MPI_PERHAPS_TCP, "MPI with {setting}, with which it may lack RDMA: {removal}"),
+    True: (MPI_PROVIDER, "MPI with {setting}, which has no RDMA; {removal}"),
+    False: (MPI_PERHAPS_TCP, "MPI with {setting}, with which it may lack RDMA; {removal}"),
 }
 
 
@@ -99,7 +99,7 @@ def judge_mpi_transport(pod: PatchedPod, patched: PatchedTarget) -> Verdict | No
 
 def unless_nccl(verdict: Verdict) -> Verdict:
     """Return the verdict on MPI for a program whose data NCCL may move instead."""
-    message = f"{verdict.message}; if NCCL moves the data, this has no effect"
+    message = f"{verdict.message} (if NCCL moves the data, it has no effect)"
     return Verdict.of(MPI_UNLESS_NCCL, message).with_key(
         verdict.key, overrides_env=verdict.overrides_env
     )

@@ -65,7 +65,7 @@ def judge_nccl(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
         return patched.verdict(switch.reason, message, switch.name)
     plugin = _plugin(patched)
     if plugin:
-        message = f"{subject} sets {plugin}: that plugin might not use RDMA"
+        message = f"{subject} sets {plugin}, and that plugin might not use RDMA"
         return patched.verdict(NET_PLUGIN, message, plugin.partition("=")[0])
     with_ports = device_lists(pod).with_ports
     hca_list = transport_variables.nccl_ib_hca_not_of_fabric(patched.effective_env, with_ports)
@@ -96,7 +96,8 @@ def _of_other_transports(patched: PatchedTarget) -> Iterator[_Switch]:
     provider = transport_variables.provider_without_rdma(patched.effective_env, "FI_PROVIDER")
     if provider and any(map(_plugin(patched).lower().__contains__, _LIBFABRIC)):
         origin_suffix = patched.origin_suffix("FI_PROVIDER")
-        message_end = f"{origin_suffix} for NCCL's plugin: {patched.removal('FI_PROVIDER')}"
+        removal = patched.removal("FI_PROVIDER")
+        message_end = f"{origin_suffix}, so NCCL's libfabric plugin uses no RDMA; {removal}"
         yield _Switch(OFI_OVER_TCP, "FI_PROVIDER", f"{provider:.40}", message_end)
 
 
@@ -113,7 +114,7 @@ def _of_own_transport(pod: PatchedPod, patched: PatchedTarget) -> Iterator[_Swit
 
 
 def _removal(patched: PatchedTarget, name: str) -> str:
-    return f"{patched.origin_suffix(name)}: {patched.removal(name)}"
+    return f"{patched.origin_suffix(name)}; {patched.removal(name)}"
 
 
 def _plugin(patched: PatchedTarget, except_for: tuple[str, ...] = ()) -> str:

@@ -61,10 +61,10 @@ def judge_parameter_server(pod: PatchedPod, patched: PatchedTarget) -> Verdict |
     name, switches = patched.target.name, _switches(patched)
     if not _may_enable(patched, switches):
         subject = f"container {name} uses ps-lite, whose default is TCP"
-        return Verdict.of(PS_LITE_OVER_TCP, f"{subject}: set {switches[0]}=ibverbs in all pods")
+        return Verdict.of(PS_LITE_OVER_TCP, f"{subject}; set {switches[0]}=ibverbs in all pods")
     if _connects_by_address(patched, switches) and not _may_have_address(pod):
         message = f"ps-lite in container {name} needs an IP address on an RDMA interface (rdma_cm)"
-        return Verdict.of(NO_ADDRESS, f"{message}: add a network, or use hostNetwork")
+        return Verdict.of(NO_ADDRESS, f"{message}; add a network, or use hostNetwork")
     return None
 
 

@@ -57,7 +57,7 @@ def judge_nixl(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
         return judge_device_lists(pod, patched, "UCX_NET_DEVICES")
     message = (
         f"container {patched.target.name} uses NIXL with UCX_TLS={tls:.60}"
-        f"{patched.origin_suffix('UCX_TLS')}, which has no RDMA transport: "
+        f"{patched.origin_suffix('UCX_TLS')}, which has no RDMA transport; "
         f"{patched.removal('UCX_TLS')}"
     )
     return patched.verdict(NIXL, message, "UCX_TLS")
@@ -80,7 +80,7 @@ def judge_mooncake(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
         return judge_device_lists(pod, patched, "MOONCAKE_DEVICE", "MC_TE_FILTERS", "MC_MS_FILTERS")
     name = setting.partition("=")[0]
     start = f"container {patched.target.name} makes Mooncake use TCP"
-    message = f"{start}: remove {setting:.60}{patched.origin_suffix(name)}"
+    message = f"{start}; remove {setting:.60}{patched.origin_suffix(name)}"
     return patched.verdict(MOONCAKE_OVER_TCP, message, name)
 
 
@@ -97,7 +97,7 @@ def judge_nvshmem(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     if tls:
         message = (
             f"container {patched.target.name} uses NVSHMEM over UCX with UCX_TLS={tls:.60}"
-            f"{patched.origin_suffix('UCX_TLS')}: {patched.removal('UCX_TLS')}"
+            f"{patched.origin_suffix('UCX_TLS')}; {patched.removal('UCX_TLS')}"
         )
         return patched.verdict(NVSHMEM_OVER_UCX, message, "UCX_TLS")
     return judge_device_lists(pod, patched, "NVSHMEM_HCA_LIST", "UCX_NET_DEVICES")

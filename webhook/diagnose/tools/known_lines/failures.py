@@ -13,8 +13,9 @@ FAILURES = (
         "NoDeviceFound", "failure", "verbs", "NET/IB : No device found", None,
         "node-0:880:887 [0] NCCL INFO NET/IB : No device found.",
         "NCCL found no RDMA device and silently uses TCP sockets.",
-        "Check whether the container has /dev/infiniband. If not, it has no RDMA resource. If it "
-        "does, NCCL_IB_HCA may match none of its devices, or the image may lack ibverbs-providers.",
+        "Check whether the container has /dev/infiniband. If not, the container has no RDMA "
+        "resource. If so, NCCL_IB_HCA may match none of its devices, or the image may lack "
+        "ibverbs-providers.",
         NET_IB_SOURCE,
     ),
     KnownLine(
@@ -51,7 +52,7 @@ FAILURES = (
         "[1765653660.705652] [node-0:640743:0] ib_md.c:287 UCX  ERROR ibv_reg_mr(address="
         "0x15213b956010, length=65536, access=0xf) failed. Please set max locked memory "
         "(ulimit -l) to 'unlimited' (current: 8192 kbytes)",
-        "UCX could not register memory: the limit on locked memory is too low.",
+        "UCX could not register memory, since the limit on locked memory is too low.",
         "Run the process as root with the capability IPC_LOCK, or on a node whose containerd has "
         "LimitMEMLOCK=infinity.",
         "openucx/ucx, src/uct/ib/base",
@@ -69,7 +70,7 @@ FAILURES = (
         "LockedMemoryOpenMpi", "failure", "memory", "trying to allocate some locked memory",
         re.compile(r"OpenFabrics|locked memory"),
         "initialize while trying to allocate some locked memory.  This typically can",
-        "Open MPI could not register memory: the limit on locked memory is too low.",
+        "Open MPI could not register memory, since the limit on locked memory is too low.",
         "Run the process as root with the capability IPC_LOCK, or on a node whose containerd has "
         "LimitMEMLOCK=infinity.",
         "open-mpi/ompi, help-mpi-btl-openib.txt",
@@ -96,15 +97,15 @@ FAILURES = (
         "KilledForMemory", "failure", "memory", "ut of memory: Killed process", None,
         "[   63.657952] Memory cgroup out of memory: Killed process 269 (ib_write_bw) "
         "total-vm:71644kB, anon-rss:25460kB",
-        "The kernel killed a process: the memory that it had registered counts against the memory "
-        "limit.",
+        "The kernel killed a process for lack of memory. Memory that the process had registered "
+        "counts against the memory limit.",
         "Raise or remove the container's memory limit. IPC_LOCK does not help here.",
         "linux, mm/oom_kill.c",
     ),
     KnownLine(
         "OOMKilled", "failure", "memory", "OOMKilled", None,
         "Reason:       OOMKilled",
-        "The container was killed: registered memory counts against its memory limit.",
+        "The container was killed. Registered memory counts against its memory limit.",
         "Raise or remove the container's memory limit. IPC_LOCK does not help here.",
         "Kubernetes, status of a container",
     ),
@@ -168,11 +169,11 @@ FAILURES = (
         re.compile(r"Failed to modify QP\b.{0,80}\bRTR|\bibv_modify_qp failed with"),
         "node-0:528:5379 [0] misc/ibvwrap.cc:262 NCCL WARN Call to ibv_modify_qp failed with "
         "error Invalid argument",
-        "Two nodes could not connect. On RoCE, the GID does not belong to the pod's network "
-        "namespace, or NCCL_IB_GID_INDEX is wrong for one of the nodes.",
-        "On RoCE: give the pod a secondary network of the fabric, or hostNetwork; use NCCL 2.26 "
-        "or newer, and do not set NCCL_IB_GID_INDEX; for perftest, choose a different GID with "
-        "-x. On InfiniBand: check that both nodes are on the same fabric.",
+        "Two nodes could not connect. On RoCE, the GID may not belong to the pod's network "
+        "namespace, or NCCL_IB_GID_INDEX may be wrong for one of the nodes.",
+        "On RoCE, give the pod a secondary network of the fabric, or hostNetwork. With NCCL, use "
+        "2.26 or newer, and do not set NCCL_IB_GID_INDEX; with perftest, choose a different GID "
+        "(-x). On InfiniBand, check that both nodes are on the same fabric.",
         "Mellanox/k8s-rdma-shared-dev-plugin, issues 72, 101 and 112; nccl, issue 1573",
     ),
     KnownLine(
@@ -181,8 +182,9 @@ FAILURES = (
         "peer 10.2.0.5<33092> with error 12, opcode 0, len 0, vendor err 129 (Recv)",
         "An RDMA transfer failed. Error 12 means that the other node did not answer in time.",
         "Read the log of the other rank first: that rank may have exited. If it is running, the "
-        "two ranks may use devices on different networks (compare NCCL_IB_HCA), or packets are "
-        "lost (RoCE without flow control). Error 4 points to a problem with GPUDirect on the node.",
+        "two ranks may use devices on different networks (compare NCCL_IB_HCA), or packets may "
+        "be lost (RoCE without flow control). Error 4 points to a problem with GPUDirect on the "
+        "node.",
         NET_IB_SOURCE,
     ),
     KnownLine(
@@ -191,8 +193,8 @@ FAILURES = (
         "[0]mlx5_0:1/IB and [2]mlx5_bond_0:1/RoCE. Try selecting NICs of only one link type "
         "using NCCL_IB_HCA",
         "NCCL mixed InfiniBand and Ethernet devices.",
-        "Set NCCL_IB_HCA to the exact devices of one fabric (=mlx5_0,mlx5_1), and to the same "
-        "value in all pods of the job.",
+        "Set NCCL_IB_HCA to the exact devices of one fabric, as in =mlx5_0,mlx5_1, and to the "
+        "same value in all pods of the job.",
         NET_IB_SOURCE,
     ),
     KnownLine(
@@ -208,15 +210,15 @@ FAILURES = (
         "CrashInProxy", "failure", "nccl", "ncclProxyServiceUDS", None,
         "PC: @     0x7ff94e269506  (unknown)  ncclProxyServiceUDS()",
         "NCCL crashed after one of its calls had failed.",
-        "Read the NCCL WARN lines above it, in the logs of all ranks. A known cause is memory that "
-        "could not be registered, since IPC_LOCK was missing.",
+        "Read the NCCL WARN lines above this line, and those of all other ranks. A known cause is "
+        "memory that could not be registered, since IPC_LOCK was missing.",
         "a published report on vLLM over InfiniBand",
     ),
     KnownLine(
         "SystemError", "failure", "nccl", "unhandled system error", None,
         "RuntimeError: NCCL error: unhandled system error (run with NCCL_DEBUG=INFO for details)",
-        "A system call of NCCL failed; the line does not name it.",
-        "Read the NCCL WARN lines above it. If there are none, run the job again with "
+        "A system call of NCCL failed; the line does not name the call.",
+        "Read the NCCL WARN lines above this line. If there are none, run the job again with "
         "NCCL_DEBUG=INFO.",
         "nccl, src/init.cc",
     ),
@@ -230,25 +232,25 @@ FAILURES = (
     KnownLine(
         "HcasNotConnected", "failure", "gid", "Unable to Connect the HCA's through the link", None,
         "Unable to Connect the HCA's through the link",
-        "The two ends of perftest could not connect their queue pairs. On RoCE, the GID does not "
+        "The two ends of perftest could not connect their queue pairs. On RoCE, the GID may not "
         "belong to this network namespace.",
-        "On RoCE: give the pod a secondary network of the fabric, or hostNetwork, or choose "
-        "another GID with -x. On InfiniBand: check that both ends are on the same fabric.",
+        "On RoCE, give the pod a secondary network of the fabric, or hostNetwork, or choose "
+        "another GID (-x). On InfiniBand, check that both ends are on the same fabric.",
         "linux-rdma/perftest, src/write_bw.c",
     ),
     KnownLine(
         "GidUnreadable", "failure", "gid", "read sgid of index", None,
         "can't read sgid of index 3",
         "The port has no GID with that index in this network namespace.",
-        "On RoCE: give the pod a secondary network of the fabric, or hostNetwork. Choose a GID "
-        "that show_gids lists in the pod.",
+        "On RoCE, give the pod a secondary network of the fabric, or hostNetwork. Then choose a "
+        "GID that show_gids lists in the pod.",
         "rdma-core, libibverbs/examples/rc_pingpong.c",
     ),
     KnownLine(
         "IbResourcesMissing", "failure", "verbs", "Couldn't create IB resources", None,
         "Couldn't create IB resources",
         "perftest could not create the queue pairs and other resources of the RDMA device.",
-        "Read the lines above it. If there are none, read the output of the other side.",
+        "Read the lines above this line. If there are none, read the output of the other side.",
         "linux-rdma/perftest, src/write_bw.c",
     ),
     KnownLine(
@@ -257,7 +259,7 @@ FAILURES = (
         "Failed status 12: wr_id 0 syndrom 0x81",
         "An RDMA transfer failed. Status 12 means that the other node did not answer in time.",
         "Read the output of the other side first: that process may have exited. If it is running, "
-        "the two sides may use devices on different networks, or packets are lost (RoCE without "
+        "the two sides may use devices on different networks, or packets may be lost (RoCE without "
         "flow control).",
         "linux-rdma/perftest, src/perftest_resources.h",
     ),
@@ -267,8 +269,8 @@ FAILURES = (
         "cma event RDMA_CM_EVENT_ADDR_ERROR, error -19",
         "The RDMA connection manager could not connect. With ADDR_ERROR or ROUTE_ERROR, the "
         "address does not lead to an RDMA device; with REJECTED, no process listens there.",
-        "Use the address of an interface of the RDMA device (ibdev2netdev names it), and start "
-        "the server first.",
+        "Use the address of an interface of the RDMA device (ibdev2netdev names these interfaces), "
+        "and start the server first.",
         "rdma-core, librdmacm/examples/rping.c",
     ),
     KnownLine(
@@ -294,14 +296,14 @@ FAILURES = (
         "ORTE was unable to reliably start one or more daemons.",
         "Open MPI could not start its daemon on another node.",
         "Check that ssh from the launcher to each worker works without a password, and that the "
-        "workers' image has the same Open MPI.",
+        "workers' image has the same version of Open MPI as the launcher's.",
         "open-mpi/ompi, help-errmgr-base.txt",
     ),
     KnownLine(
         "NoSocketInterface", "failure", "socket", "no socket interface found", None,
         "node-0:528:528 [0] NCCL WARN Bootstrap : no socket interface found",
         "NCCL_SOCKET_IFNAME matches no network interface of the pod.",
-        "Set NCCL_SOCKET_IFNAME to an interface of the pod (eth0), or remove the variable.",
+        "Set NCCL_SOCKET_IFNAME to an interface of the pod, such as eth0, or remove the variable.",
         "nccl, src/bootstrap.cc",
     ),
     KnownLine(
@@ -329,8 +331,8 @@ FAILURES = (
         "[1701292112.829711] [node-0:1:0] ucp_context.c:1582 UCX  ERROR no usable "
         "transports/devices (asked tcp on network:mlx5_0:1)",
         "UCX_NET_DEVICES and UCX_TLS together exclude all devices.",
-        "Add the pod's interface to UCX_NET_DEVICES (mlx5_0:1,eth0), which applies to TCP as "
-        "well, or remove both variables.",
+        "Add the pod's interface to UCX_NET_DEVICES, as in mlx5_0:1,eth0, since the variable "
+        "applies to TCP as well. Or remove both variables.",
         "openucx/ucx, src/ucp/core/ucp_context.c",
     ),
     KnownLine(

@@ -22,8 +22,8 @@ TRANSPORTS = (
         "ChannelsOverSockets", "transport", "nccl", "via NET/Socket", None,
         "node-0:528:528 [0] NCCL INFO Channel 00/0 : 7[3] -> 0[0] [receive] via NET/Socket/0",
         "NCCL's channels to other nodes use TCP sockets, not RDMA.",
-        "Look earlier in the log for the reason (NET/IB : No device found, NCCL_IB_DISABLE, "
-        "libibverbs). If there is none, run the job again with NCCL_DEBUG=INFO.",
+        "Look earlier in the log for the reason, such as NET/IB : No device found, "
+        "NCCL_IB_DISABLE or libibverbs. If there is none, run the job again with NCCL_DEBUG=INFO.",
         "nccl, src/transport/net.cc", rdma=False,
     ),
     KnownLine(
@@ -37,8 +37,8 @@ TRANSPORTS = (
         "NetworkIsSocket", "transport", "nccl", "Using network Socket", None,
         "node-0:152:386 [0] NCCL INFO Using network Socket",
         "NCCL chose TCP sockets for its traffic to other nodes.",
-        "Look earlier in the log for the reason (NET/IB : No device found, NCCL_IB_DISABLE, "
-        "libibverbs).",
+        "Look earlier in the log for the reason, such as NET/IB : No device found, "
+        "NCCL_IB_DISABLE or libibverbs.",
         "nccl, src/plugin/net.cc", rdma=False,
     ),
     KnownLine(
@@ -59,7 +59,7 @@ TRANSPORTS = (
         "inter-node cfg#3 tag(tcp/eth0)",
         "UCX's connections to other nodes use TCP.",
         "Check that UCX_TLS, if set, contains rc, and that UCX_NET_DEVICES names an RDMA device of "
-        "this node (mlx5_0:1).",
+        "this node, such as mlx5_0:1.",
         "openucx/ucx, src/ucp/core/ucp_worker.c", rdma=False,
     ),
 )  # fmt: skip
@@ -94,7 +94,7 @@ SLOWER = (
         "read the GPU's memory.",
         "Ask the cluster administrator whether nvidia-peermem is loaded or DMA-BUF is available on "
         "the node. If the line gives a distance, the GPU and the NIC are on different PCIe "
-        "switches, and this is expected.",
+        "switches, and the copying is expected.",
         NET_IB_SOURCE,
     ),
 )  # fmt: skip

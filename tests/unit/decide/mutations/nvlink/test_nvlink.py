@@ -186,7 +186,7 @@ def test_values_of_the_user_stay() -> None:
         ),
         (
             sharing_tmp(envFrom=[{"configMapRef": {"name": "c"}}]),
-            "envFrom may set NCCL_HOSTID: add it to env",
+            "envFrom may set NCCL_HOSTID; add it to env",
         ),
         (
             ready(server(command=["/entry.sh", "bash", "-c", "service ssh start; serve"])),
