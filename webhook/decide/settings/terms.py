@@ -89,11 +89,11 @@ def mentions(text: str, known_names: Collection[str]) -> Iterator[Setting]:
     if not any(name in text for name in OFF_VALUE_BY_VARIABLE if name not in known_names):
         return
     uncommented = _COMMENT.sub("", text)
-    known_end = -1
+    skipped_end = -1
     for match in _MENTION.finditer(uncommented):
         name, value = match["name"], match["plain"] or match["quoted"]
-        if name in known_names or uncommented.startswith(f",{name}=", known_end):
-            known_end = match.end()  # `-x A=B,C=D` sets A alone
+        if name in known_names or uncommented.startswith(f",{name}=", skipped_end):
+            skipped_end = match.end()  # `-x A=B,C=D` sets A alone
         elif uncommented.startswith(f"{name}=", match.end() + 1):
             continue  # sed replaces it by the next mention
         elif not value.startswith(("$" + name, "${" + name)):
