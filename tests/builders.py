@@ -10,7 +10,7 @@ from webhook.decide import decide
 from webhook.decide.analysis import DecisionInput
 from webhook.decide.mutations import MUTATIONS
 from webhook.decide.reasons import REASONS_OUTSIDE_MUTATIONS
-from webhook.model.decision import POD_REMARKS, Decision, PatchOp
+from webhook.model.decision import REQUEST_CHECK, Decision, PatchOp
 from webhook.model.fabric import (
     CompiledConfiguration,
     Defaults,
@@ -143,7 +143,7 @@ def decide_on(manifest: Any, cluster: DecisionInput | None = None) -> Decision:
 
 
 _DECLARED = {
-    POD_REMARKS: REASONS_OUTSIDE_MUTATIONS,
+    REQUEST_CHECK: REASONS_OUTSIDE_MUTATIONS,
     **{mutation.name: (*mutation.reasons, *REASONS_OUTSIDE_MUTATIONS) for mutation in MUTATIONS},
 }
 

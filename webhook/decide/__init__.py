@@ -54,7 +54,7 @@ from webhook.model.annotations import (
     parse_annotations,
 )
 from webhook.model.claims import unknown_claims
-from webhook.model.decision import POD_REMARKS, Decision, Denial, Outcome, Reason, Verdict
+from webhook.model.decision import REQUEST_CHECK, Decision, Denial, Outcome, Reason, Verdict
 from webhook.model.pod import Pod, PodManifest, describe
 
 #: The maximum number of unknown claims to report, since a pod may have many.
@@ -143,7 +143,7 @@ def _has_opted_in(pod: Pod, decision_input: DecisionInput) -> bool:
 
 def _note_request(draft: Draft, analysis: PodAnalysis, applicability: Applicability) -> None:
     """Record remarks about the pod, its namespace and claims: outcomes of no mutation."""
-    draft.mutation_name = POD_REMARKS
+    draft.mutation_name = REQUEST_CHECK
     _note_launchers(draft, analysis, applicability)
     for sentence in analysis.annotations.unknown_key_messages:
         draft.warned("", UNKNOWN_ANNOTATION, sentence)

@@ -1,4 +1,4 @@
-"""Informers for all watched kinds of a cluster: reflectors, their changes, and the facts."""
+"""Informers for several kinds of a cluster: reflectors, their changes, and the facts."""
 
 from __future__ import annotations
 

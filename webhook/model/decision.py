@@ -99,14 +99,14 @@ class Verdict(NamedTuple):
         return self._replace(key=key, overrides_env=key is not None and overrides_env)
 
 
-#: Stands for a mutation's name in remarks about the pod, before any mutation runs.
-POD_REMARKS = "request"
+#: Stands for a mutation's name in outcomes of the check of a pod's request, before any mutation.
+REQUEST_CHECK = "request"
 
 
 class Outcome(NamedTuple):
     """The effect of one mutation on one container ("" for the pod), with its reason."""
 
-    #: The name of a mutation, or POD_REMARKS.
+    #: The name of a mutation, or REQUEST_CHECK.
     mutation: str
     container: str
     status: Status

@@ -28,7 +28,7 @@ from webhook.decide.mutations import MUTATIONS
 from webhook.decide.reasons import FACTS_UNKNOWN, NOT_OPTED_IN
 from webhook.model.annotations import MAX_ANNOTATIONS_SIZE, MAX_STATUS_LENGTH, STATUS_ANNOTATION
 from webhook.model.claims import ClaimFacts
-from webhook.model.decision import POD_REMARKS, Decision
+from webhook.model.decision import REQUEST_CHECK, Decision
 from webhook.model.fabric import ClaimTemplateReference, FabricEnv, RdmaResource
 from webhook.model.facts import NamespaceFacts
 from webhook.model.nodes import FabricIndex
@@ -438,10 +438,10 @@ def test_a_launcher_gets_env_and_hcoll_only() -> None:
     launching = container("launcher", command=REMOTE)
     decision = decide_on(pod(launching, annotations={"rdma.lab/fabric": "v100-ib"}))
     assert answer(decision) == (True, "Patched", "")
-    assert {outcome.mutation for outcome in decision.outcomes} == {POD_REMARKS, "env", "hcoll"}
+    assert {outcome.mutation for outcome in decision.outcomes} == {REQUEST_CHECK, "env", "hcoll"}
     patched = decision.pod["spec"]["containers"][0]
     assert patched.keys() - launching.keys() == {"env"}
-    assert outcomes_of(decision, POD_REMARKS) == [
+    assert outcomes_of(decision, REQUEST_CHECK) == [
         (
             "launcher",
             "skipped",
@@ -466,13 +466,13 @@ def test_a_launcher_needs_no_fabric() -> None:
 def test_a_launcher_that_may_run_its_ranks_itself_gets_a_hint() -> None:
     """Without hosts it is unknown where they run; with a named fabric, the pod is a target."""
     decision = decide_on(pod(container("osu", command=MPIRUN)))
-    assert outcomes_of(decision, POD_REMARKS)[0][3] == (
+    assert outcomes_of(decision, REQUEST_CHECK)[0][3] == (
         "treated as a launcher because of the mpirun in its command; "
         "if its ranks run in this pod, set rdma.lab/fabric"
     )
     named = pod(container("osu", command=MPIRUN), annotations={"rdma.lab/fabric": "v100-ib"})
     decision = decide_on(named)
-    assert outcomes_of(decision, POD_REMARKS) == []
+    assert outcomes_of(decision, REQUEST_CHECK) == []
     assert outcomes_of(decision, "rdma-resources")[0][:3] == ("osu", "applied", "Added")
     assert outcomes_of(decision, "ipc-lock")[0][:3] == ("osu", "applied", "Added")
     assert decide_on(defaulted(decision.pod)).patch == ()
@@ -483,11 +483,13 @@ def test_labels_that_no_node_has_are_warned_of() -> None:
     manifest = pod(nodeSelector={"pool": "a"})
     nodes = FabricIndex(by_node={"n": frozenset()}, label_keys=frozenset({"zone"}))
     decision = decide_on(manifest, decision_input(V100, fabric_index=nodes))
-    assert outcomes_of(decision, POD_REMARKS) == [
+    assert outcomes_of(decision, REQUEST_CHECK) == [
         ("", "warned", "SelectorUnknown", "no node has the label pool, which the pod requires")
     ]
     idle = pod(container(), nodeSelector={"pool": "a"})
-    assert outcomes_of(decide_on(idle, decision_input(V100, fabric_index=nodes)), POD_REMARKS) == []
+    assert (
+        outcomes_of(decide_on(idle, decision_input(V100, fabric_index=nodes)), REQUEST_CHECK) == []
+    )
 
 
 HOST = fabric("host", mode="host-network", gpu_resources=V100.gpu_resources, env=V100.env)
@@ -511,7 +513,7 @@ def test_a_launcher_needs_no_host_network() -> None:
     decision = decide_on(
         pod(launching, annotations={"rdma.lab/fabric": "host"}), decision_input(HOST)
     )
-    assert [code for _, _, code, _ in outcomes_of(decision, POD_REMARKS)] == ["TakenForLauncher"]
+    assert [code for _, _, code, _ in outcomes_of(decision, REQUEST_CHECK)] == ["TakenForLauncher"]
     assert "HostNetworkMissing" in closed(decision).values()
 
 
@@ -538,7 +540,7 @@ def test_unknown_annotations_are_warned_of() -> None:
     """The warning is about the pod's request, so its outcome is `request`'s."""
     decision = decide_on(pod(annotations={"rdma.lab/enabled": "true"}))
     message = "unknown annotation 'rdma.lab/enabled' (did you mean rdma.lab/enable?)"
-    assert outcomes_of(decision, POD_REMARKS) == [("", "warned", "UnknownAnnotation", message)]
+    assert outcomes_of(decision, REQUEST_CHECK) == [("", "warned", "UnknownAnnotation", message)]
     assert decision.warnings == (f"rdma.lab: request: {message}",)
     assert status(decision)["warned"] == ["UnknownAnnotation"]
 
@@ -553,7 +555,7 @@ def test_an_unknown_namespace_is_warned_of() -> None:
         decision_input(namespace=namespace),
     )
     assert decision.reason.code == "FabricUnknown"
-    assert outcomes_of(decision, POD_REMARKS) == [
+    assert outcomes_of(decision, REQUEST_CHECK) == [
         (
             "",
             "warned",
@@ -580,7 +582,7 @@ def test_unknown_claims_are_warned_of() -> None:
     manifest = claiming("mine", "a", "b", "a", "c", "d")
     warned = [
         outcome
-        for outcome in outcomes_of(decide_on(manifest, cluster), POD_REMARKS)
+        for outcome in outcomes_of(decide_on(manifest, cluster), REQUEST_CHECK)
         if outcome[1] == "warned"
     ]
     assert warned == [
@@ -592,8 +594,10 @@ def test_unknown_claims_are_warned_of() -> None:
         )
         for name in "abc"
     ]
-    assert outcomes_of(decide_on(claiming("mine"), cluster), POD_REMARKS) == []
-    assert outcomes_of(decide_on(manifest, decision_input(namespace=namespace)), POD_REMARKS) == []
+    assert outcomes_of(decide_on(claiming("mine"), cluster), REQUEST_CHECK) == []
+    assert (
+        outcomes_of(decide_on(manifest, decision_input(namespace=namespace)), REQUEST_CHECK) == []
+    )
 
 
 @pytest.mark.parametrize("name", ["nowhere", ["v100-ib"]], ids=case_name)
@@ -603,8 +607,8 @@ def test_a_namespace_that_names_no_fabric_is_warned_of(name: Any) -> None:
     manifest = pod(unclaimed("a"), annotations={"rdma.lab/containers": "a"})
     decision = decide_on(manifest, decision_input(namespace=namespace))
     message = f"the namespace's annotation rdma.lab/fabric is {name!r}, which is not a fabric"
-    assert outcomes_of(decision, POD_REMARKS) == [("", "warned", "NamespaceFabric", message)]
-    assert outcomes_of(decide_on(pod(), decision_input(namespace=namespace)), POD_REMARKS) == []
+    assert outcomes_of(decision, REQUEST_CHECK) == [("", "warned", "NamespaceFabric", message)]
+    assert outcomes_of(decide_on(pod(), decision_input(namespace=namespace)), REQUEST_CHECK) == []
 
 
 def test_a_fabric_in_a_label_of_the_namespace_is_warned_of() -> None:
@@ -614,7 +618,7 @@ def test_a_fabric_in_a_label_of_the_namespace_is_warned_of() -> None:
     labeled = NamespaceFacts(name="lab", labels={key: "v100-ib"})
     message = f"the namespace has {key} as a label, but it must be an annotation"
     decision = decide_on(manifest, decision_input(namespace=labeled))
-    assert outcomes_of(decision, POD_REMARKS) == [("", "warned", "NamespaceFabric", message)]
+    assert outcomes_of(decision, REQUEST_CHECK) == [("", "warned", "NamespaceFabric", message)]
     annotated = replace(labeled, annotations={key: "v100-ib"})
     for cluster, other in (
         (decision_input(namespace=annotated), manifest),
@@ -622,14 +626,14 @@ def test_a_fabric_in_a_label_of_the_namespace_is_warned_of() -> None:
         (decision_input(namespace=NamespaceFacts(name="lab", labels={})), manifest),
         (decision_input(namespace=NamespaceFacts(name="lab", labels=None)), manifest),
     ):
-        assert outcomes_of(decide_on(other, cluster), POD_REMARKS) == []
+        assert outcomes_of(decide_on(other, cluster), REQUEST_CHECK) == []
 
 
 def test_another_injector_is_warned_of() -> None:
     """The pod could get what both webhooks add twice."""
     decision = decide_on(pod(annotations={"rdma.ome.io/auto-inject": "true"}))
     message = "annotation rdma.ome.io/auto-inject also requests RDMA from another webhook"
-    assert outcomes_of(decision, POD_REMARKS) == [("", "warned", "OtherInjector", message)]
+    assert outcomes_of(decision, REQUEST_CHECK) == [("", "warned", "OtherInjector", message)]
 
 
 def test_an_unknown_fabric_is_denied_even_without_targets() -> None:
@@ -803,7 +807,7 @@ def noted(
     """List the warnings of `request`: container, code and sentence."""
     return [
         (container, code, message)
-        for container, _, code, message in outcomes_of(decide_on(manifest, cluster), POD_REMARKS)
+        for container, _, code, message in outcomes_of(decide_on(manifest, cluster), REQUEST_CHECK)
     ]
 
 

@@ -14,7 +14,7 @@ from webhook.model.annotations import (
     STATUS_ANNOTATION,
     size_of,
 )
-from webhook.model.decision import POD_REMARKS, Outcome, Reason, Status, Verdict
+from webhook.model.decision import REQUEST_CHECK, Outcome, Reason, Status, Verdict
 
 NAMES = ("first", "second", "third")
 #: The codes of each mutation; the pipeline has one more.
@@ -121,7 +121,7 @@ def test_it_lists_what_was_applied_skipped_and_warned() -> None:
         outcome("second", "skipped", "Q", reportable=False),
         outcome("first", "already"),
         outcome("first", "applied"),
-        outcome(POD_REMARKS, "warned", "B"),
+        outcome(REQUEST_CHECK, "warned", "B"),
         outcome("first", "warned", "C"),
     ) == (
         BEGINS + '"applied":["first","third"],"skipped":["A","Z"],"warned":["B","C"],'

@@ -9,7 +9,7 @@ from tests.case_names import case_name
 from webhook.decide.analysis import NO_CALL, EarlierCall
 from webhook.decide.status import configuration_named_in, earlier_call, is_complete
 from webhook.model.annotations import NCCL_CONF_ANNOTATION, STATUS_ANNOTATION
-from webhook.model.decision import POD_REMARKS
+from webhook.model.decision import REQUEST_CHECK
 
 FULL = (
     '{"rdma":"yes","because":"Equipped","fabric":"north","applied":["env"],"config":"0123456789ab"}'
@@ -80,7 +80,7 @@ def pod_of_earlier_call(**fields: Any) -> dict[str, Any]:
 def test_a_status_of_another_configuration_is_warned_of() -> None:
     """Existing values stay, since they may be the user's; missing ones are added."""
     decision = decide_on(pod_of_earlier_call(env=env(NCCL_IB_HCA="=mlx5_9")))
-    assert [outcome[1:3] for outcome in outcomes_of(decision, POD_REMARKS)] == [
+    assert [outcome[1:3] for outcome in outcomes_of(decision, REQUEST_CHECK)] == [
         ("warned", "OtherConfiguration")
     ]
     assert [outcome[1:3] for outcome in outcomes_of(decision, "ipc-lock")] == [("applied", "Added")]
@@ -96,7 +96,8 @@ def test_the_configuration_in_use_causes_no_warning() -> None:
     """Nor does a status that we did not write."""
     for written in (FULL, "mine"):
         assert (
-            outcomes_of(decide_on(pod(annotations={STATUS_ANNOTATION: written})), POD_REMARKS) == []
+            outcomes_of(decide_on(pod(annotations={STATUS_ANNOTATION: written})), REQUEST_CHECK)
+            == []
         )
 
 

@@ -40,7 +40,7 @@ def network_findings(evidence: PodEvidence) -> Iterator[Finding]:
     if pod.status.phase != "Running" or in_host_network or is_reported:
         return
     in_use = transport_evidence(evidence)
-    if in_use is not None and in_use[0] == "yes":
+    if in_use is not None and in_use.rdma == "yes":
         return
     written = annotations.get(NETWORKS_ANNOTATION, "")
     networks = networks_of(written, evidence.namespace_name)

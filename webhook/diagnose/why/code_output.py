@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 from typing_extensions import TypedDict
 
-from webhook.model.decision import POD_REMARKS, Rdma
+from webhook.model.decision import REQUEST_CHECK, Rdma
 from webhook.model.finding import Code
 from webhook.text.terminal import Sheet, Span, write_remedy
 
 _PARTS = {
     "verdict": "a verdict",
     "decision": "a decision",
-    POD_REMARKS: "the check of a pod's request",
+    REQUEST_CHECK: "the check of a pod's request",
     "log": "a log",
 }
 
@@ -24,7 +24,7 @@ class CodeRow(NamedTuple):
 
     #: "webhook" for decisions on pods, else the command that prints the code.
     tool: str
-    #: In a decision: "verdict", "decision", the name of a mutation, or POD_REMARKS. For a line
+    #: In a decision: "verdict", "decision", the name of a mutation, or REQUEST_CHECK. For a line
     #: of a library's log: "log". Else "".
     part: str
     code: Code

@@ -78,8 +78,8 @@ def _by_run(
     """Return the answer by how the pod runs or ran, unless it is that of the status; or None."""
     in_use = transport_evidence(evidence)
     if in_use:
-        is_new = status is None or status.rdma != in_use[0]
-        return (in_use[0], finding_by_use(*in_use, status)) if is_new else None
+        is_new = status is None or status.rdma != in_use.rdma
+        return (in_use.rdma, finding_by_use(in_use, status)) if is_new else None
     expected = rdma_requests(evidence) if status is None else status.rdma in ("yes", "unsure")
     cause = cause_before_rdma(evidence) if expected else None
     if cause is None:

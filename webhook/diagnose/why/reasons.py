@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from webhook.decide.mutations import MUTATIONS
 from webhook.decide.reasons import DECISION_REASONS, REASONS_OUTSIDE_MUTATIONS, VERDICT_REASONS
-from webhook.model.decision import POD_REMARKS, Reason
+from webhook.model.decision import REQUEST_CHECK, Reason
 
 
 class ReasonRow(NamedTuple):
     """A row of docs/reasons.md: a reason, in one part of a decision."""
 
-    #: "verdict", "decision", the name of a mutation, or POD_REMARKS.
+    #: "verdict", "decision", the name of a mutation, or REQUEST_CHECK.
     part: str
     reason: Reason
 
@@ -26,7 +26,7 @@ def _rows(part: str, reasons: Iterable[Reason]) -> Iterator[ReasonRow]:
 REASON_ROWS: tuple[ReasonRow, ...] = (
     *_rows("verdict", VERDICT_REASONS),
     *_rows("decision", DECISION_REASONS),
-    *_rows(POD_REMARKS, REASONS_OUTSIDE_MUTATIONS),
+    *_rows(REQUEST_CHECK, REASONS_OUTSIDE_MUTATIONS),
     *(row for mutation in MUTATIONS for row in _rows(mutation.name, mutation.reasons)),
 )
 

@@ -7,6 +7,7 @@ A registered page counts in VmPin of /proc/PID/status (linux, drivers/infiniband
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from webhook.diagnose.tools.known_lines import LAYERS, KnownLine, LineKind
 from webhook.diagnose.tools.logs import LogReport
@@ -182,7 +183,14 @@ def _finding_without_lines(report: LogReport, title: str, *, is_failed: bool) ->
     return NOTHING_LOGGED.finding("unsure", text, remedy)
 
 
-def transport_evidence(evidence: PodEvidence) -> tuple[Rdma, Code] | None:
+class TransportInUse(NamedTuple):
+    """Whether a running pod uses RDMA, and the code of the evidence for that."""
+
+    rdma: Rdma
+    code: Code
+
+
+def transport_evidence(evidence: PodEvidence) -> TransportInUse | None:
     """Return whether RDMA is in use, with the code for it; None if unknown.
 
     Registered memory proves RDMA. A log covers the whole run; logs from before a restart are left
@@ -190,13 +198,13 @@ def transport_evidence(evidence: PodEvidence) -> tuple[Rdma, Code] | None:
     """
     for processes in evidence.processes or ():
         if any(process.registered_kib for process in processes.rdma_processes):
-            return "yes", MEMORY_REGISTERED
+            return TransportInUse("yes", MEMORY_REGISTERED)
     rdma_uses = [log.report.rdma_use for log in evidence.logs or () if not log.previous]
     if "no" in rdma_uses:
-        return "no", SOCKETS_IN_USE
+        return TransportInUse("no", SOCKETS_IN_USE)
     if "mixed" in rdma_uses:
-        return "unsure", MIXED_TRANSPORTS
-    return ("yes", RDMA_IN_USE) if "yes" in rdma_uses else None
+        return TransportInUse("unsure", MIXED_TRANSPORTS)
+    return TransportInUse("yes", RDMA_IN_USE) if "yes" in rdma_uses else None
 
 
 #: Layers whose failures come before any RDMA traffic.
@@ -229,8 +237,9 @@ _USES = {
 }
 
 
-def finding_by_use(rdma: Rdma, code: Code, status: StatusAnnotation | None) -> Finding:
+def finding_by_use(in_use: TransportInUse, status: StatusAnnotation | None) -> Finding:
     """Return the finding for RDMA or sockets in use, with the verdict at admission, if any."""
+    rdma, code = in_use
     remedy = "" if rdma == "yes" else SEE_LOG_CHAPTER
     return code.finding(VERDICT_LEVELS[rdma], f"{_USES[code]} ({verdict_clause(status)}).", remedy)
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from webhook.decide.admission_warnings import warning_sentences
 from webhook.decide.examine import HOST_NETWORK_MISSING
 from webhook.decide.reasons import NOT_OPTED_IN, PATCH_REASONS
-from webhook.model.decision import POD_REMARKS, Decision, Outcome, PatchOp, Rdma, Reason, Verdict
+from webhook.model.decision import REQUEST_CHECK, Decision, Outcome, PatchOp, Rdma, Reason, Verdict
 from webhook.model.facts import OPT_IN_LABEL
 from webhook.model.names import counted, first_names
 from webhook.model.pod import Path, PodManifest, dotted
@@ -205,7 +205,7 @@ class SkipReason(NamedTuple):
     def explains(self, outcome: Outcome) -> bool:
         """Whether an outcome only repeats this reason."""
         return outcome.reason.code == self.code and (
-            outcome.status == "skipped" or outcome.mutation == POD_REMARKS
+            outcome.status == "skipped" or outcome.mutation == REQUEST_CHECK
         )
 
 

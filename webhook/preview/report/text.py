@@ -15,7 +15,7 @@ from typing import NamedTuple
 from webhook.decide.examine.targets import TAKEN_FOR_LAUNCHER
 from webhook.decide.verdict import EQUIPPED
 from webhook.model.annotations import ENABLE_ANNOTATION
-from webhook.model.decision import POD_REMARKS, Decision, Outcome, Status, Verdict
+from webhook.model.decision import REQUEST_CHECK, Decision, Outcome, Status, Verdict
 from webhook.model.facts import OPT_IN_LABEL
 from webhook.model.names import counted, first_names
 from webhook.preview.report.record import (
@@ -40,7 +40,7 @@ _STYLES: dict[Status, str] = {
     "failed": "bold red",
 }
 #: The names of mutations and statuses in the table, where people read them differently.
-_LABELS = {POD_REMARKS: "pod", "already": "unchanged"}
+_LABELS = {REQUEST_CHECK: "pod", "already": "unchanged"}
 _COLUMNS = (
     TableColumn("mutation"),
     TableColumn("container", 24),

@@ -42,7 +42,7 @@ def address_of(scope: Scope) -> str:
 
 
 @contextmanager
-def closable(scope: Scope) -> Iterator[None]:
+def connection_closable(scope: Scope) -> Iterator[None]:
     """Let the server close the connection of a complete request meanwhile, to make room.
 
     Otherwise, clients with many requests that wait could use all memory of a listener.

@@ -50,7 +50,7 @@ from webhook.serve.http.asgi import (
     DisconnectedError,
     Headers,
     address_of,
-    closable,
+    connection_closable,
     until_disconnect,
 )
 from webhook.serve.http.decision_cache import MAX_DECISIONS, Decide, DecisionCache
@@ -79,7 +79,7 @@ LARGE = 64 * 1024
 #: Seconds of decisions in one iteration of the event loop; the requests after them take turns. That
 #: takes more time for each, so a burst of two hundred ordinary pods needs none.
 MAX_BURST = 0.25
-#: Seconds that a request waits for its turn: `timeoutSeconds` of our configuration.
+#: Seconds that a request waits for its turn: `timeoutSeconds` of our webhook configuration.
 MAX_TURN_WAIT = 5.0
 #: The longest rest in seconds after a large request, which is otherwise as long as the request
 #: took. Small requests are answered meanwhile.
@@ -180,7 +180,7 @@ class Mutate:
         queue = self._large_requests if len(body) > LARGE else self._other_requests
         address, namespace = address_of(scope), namespace_in(body)
         async with AsyncExitStack() as stack:
-            with closable(scope):
+            with connection_closable(scope):
                 turn = queue.turn(address, MAX_TURN_WAIT, namespace=namespace)
                 await stack.enter_async_context(turn)
             await asyncio.sleep(0)  # others that have arrived can wait for the next turn
@@ -188,24 +188,29 @@ class Mutate:
 
     def _answer_or_missing(self, body: bytes) -> Answer | list[str]:
         """Answer any body, or return the keys of its missing facts."""
-        read = review_or_error(body, read_review)
-        if isinstance(read, AdmissionRequest):
-            return self._missing_facts(read) or self._answer_to(read)
-        return Answer(*read)
+        match review_or_error(body, read_review):
+            case AdmissionRequest() as request:
+                return self._missing_facts(request) or self._answer_to(request)
+            case error:
+                return Answer(*error)
 
     async def _answer(self, body: bytes) -> Answer:
         """Answer any body, after its facts have arrived or the wait for them is over."""
-        read = review_or_error(body, read_review)
-        if isinstance(read, AdmissionRequest):
-            if missing := self._missing_facts(read):
-                await self._wait_for(missing, body)
-            return self._answer_to(read)
-        return Answer(*read)
+        match review_or_error(body, read_review):
+            case AdmissionRequest() as request:
+                if missing := self._missing_facts(request):
+                    await self._wait_for(missing, body)
+                return self._answer_to(request)
+            case error:
+                return Answer(*error)
 
     def answer(self, body: bytes) -> Answer:
         """Answer any body with the latest facts."""
-        read = review_or_error(body, read_review)
-        return self._answer_to(read) if isinstance(read, AdmissionRequest) else Answer(*read)
+        match review_or_error(body, read_review):
+            case AdmissionRequest() as request:
+                return self._answer_to(request)
+            case error:
+                return Answer(*error)
 
     def _missing_facts(self, request: AdmissionRequest) -> list[str]:
         """Return the keys of missing facts that a watch may still deliver."""

@@ -12,7 +12,7 @@ from tests.unit.preview.report.reports import (
 )
 from webhook.decide.examine.targets import NODE_DEVICES
 from webhook.decide.verdict import EQUIPPED
-from webhook.model.decision import POD_REMARKS, Decision, Outcome, PatchOp, Rdma, Reason, Verdict
+from webhook.model.decision import REQUEST_CHECK, Decision, Outcome, PatchOp, Rdma, Reason, Verdict
 from webhook.preview.report.record import Preview, Report
 from webhook.preview.report.text import report_text
 
@@ -125,7 +125,7 @@ def without_host_network(*outcomes: Outcome) -> Decision:
     return judged(
         "no",
         "fabric v100-ib needs hostNetwork",
-        Outcome(POD_REMARKS, "", "warned", NO_HOST_NETWORK, "fabric v100-ib needs hostNetwork"),
+        Outcome(REQUEST_CHECK, "", "warned", NO_HOST_NETWORK, "fabric v100-ib needs hostNetwork"),
         *(Outcome(name, "", "skipped", NO_HOST_NETWORK, NO_HOST_NETWORK.clause) for name in names),
         *outcomes,
     )
@@ -331,7 +331,7 @@ def test_an_unreportable_mutation_has_no_row() -> None:
 
 def test_the_pods_own_annotations_have_a_row_of_the_pod() -> None:
     """`request` is a name for programs: people read what it is about."""
-    row = outcome(POD_REMARKS, "", "warned", "unknown annotation 'rdma.lab/x'")
+    row = outcome(REQUEST_CHECK, "", "warned", "unknown annotation 'rdma.lab/x'")
     lines = render(preview(patched(ADDED, row))).splitlines()
     assert lines[4].split()[:3] == ["pod", "(pod)", "warned"]
 

@@ -83,10 +83,10 @@ def test_a_request_that_waits_makes_room() -> None:
     budget = Budget(Limits(connection=1, in_all=10, per_address=10))
     usage = Usage(budget, "192.0.2.1")
     usage.mark_protected()
-    with asgi.closable({"extensions": {USAGE: {USAGE: usage}}}):
+    with asgi.connection_closable({"extensions": {USAGE: {USAGE: usage}}}):
         assert list(budget.closable) == [usage]
     assert not budget.closable
-    with asgi.closable({}):
+    with asgi.connection_closable({}):
         pass
 
 

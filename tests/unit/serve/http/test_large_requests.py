@@ -212,7 +212,7 @@ def test_a_connection_may_be_closed_until_the_turn_comes(monkeypatch: pytest.Mon
         await tasks[1]
         assert closable[3:] == ["end"]
 
-    monkeypatch.setattr(mutate, "closable", recorded)
+    monkeypatch.setattr(mutate, "connection_closable", recorded)
     run(crowd())
 
 
