@@ -273,7 +273,7 @@ class _UnusableObjectsError(Exception):
 
 
 def _unusable_facts(name: str, problem: str, command: str) -> InvalidConfiguration:
-    message = f"cannot be used as facts of a cluster, since it {problem}"
+    message = f"cannot be used: it {problem}"
     return _invalid_facts(name, f"{message}; pass the output of `{command}` instead")
 
 

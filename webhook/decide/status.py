@@ -5,7 +5,7 @@
 
 `libraries` is present unless NCCL alone moves the pod's data: "NIXL,NCCL".
 `reason` is present if the pod as a whole got less than all mutations (`ForeignNIC`, …), and
-`because` does not already explain it. `assumed` is the code of what a `yes` takes for granted. Each
+`because` does not already explain it. `assumed` is the code of the assumption behind a `yes`. Each
 other reason code occurs once: as `because`, `reason`, `skipped` or `warned`, whichever comes first.
 
 The API server calls us twice if another plugin changed the pod after us. For the second call, the

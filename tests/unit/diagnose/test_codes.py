@@ -207,7 +207,7 @@ def test_the_list_of_codes() -> None:
         ["FabricWithoutNodes", "fabrics"],
         ["NoDeviceFound", "why"],
     ]
-    assert lines[-1].endswith("NCCL found no RDMA device and silently uses TCP sockets.")
+    assert lines[-1].endswith("NCCL found no RDMA device, so it uses TCP sockets.")
 
 
 def test_the_list_of_codes_on_a_terminal() -> None:

@@ -427,7 +427,7 @@ def test_a_node_that_fits_two_fabrics_says_what_they_have_in_common() -> None:
 
 
 def test_nodes_that_no_fabric_means_are_counted() -> None:
-    """They offer no GPU or RDMA resource that the configuration names, and have no such label."""
+    """They offer no GPU and no RDMA resource, and fit no label of a fabric."""
     others = {"cp": node(labels={"role": "x"}), "p": node(p100=8)}
     inventory = build({"a": volta(), **others}, fabrics(V100))
     assert (

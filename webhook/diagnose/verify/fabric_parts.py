@@ -27,8 +27,8 @@ SUSPECT_HCA = Code(
     "SuspectHca",
     "All measurements with a device of a node are bad, but not those with the node's other "
     "devices.",
-    "Check this port first: its state, rate and error counters, its cable, and the PCIe link of "
-    "its card.",
+    "Check the device's port first: its state, rate and error counters, its cable, and the PCIe "
+    "link of its card.",
 )
 SUSPECT_SENDER = Code(
     "SuspectSender",

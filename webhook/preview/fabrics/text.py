@@ -83,8 +83,8 @@ def _node_counts(inventory: FabricInventory) -> str:
 def _node_count_sentences(inventory: FabricInventory) -> Iterator[str]:
     yield f"{counted(inventory.nodes, 'node')} in total"
     if inventory.unrelated_nodes:
-        verb = "offers" if inventory.unrelated_nodes == 1 else "offer"
+        offer, fit = ("offers", "fits") if inventory.unrelated_nodes == 1 else ("offer", "fit")
         yield (
-            f"({inventory.unrelated_nodes} of them {verb} no GPU or RDMA resource that the "
-            "configuration names)"
+            f"({inventory.unrelated_nodes} of them {offer} no GPU and no RDMA resource, and {fit} "
+            "no fabric's labels)"
         )

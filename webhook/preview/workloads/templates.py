@@ -15,11 +15,12 @@ dash is missing, and the decision's message mentions it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from webhook.kube.objects import KubernetesObject
 from webhook.kube.records import LenientObject, Text, text_of
+from webhook.model.names import enumerated
 from webhook.model.pod import Path, PodManifest
 from webhook.preview.workloads.metadata_sources import annotations_for, metadata_source_of
 from webhook.preview.workloads.objects import ObjectMetadata, below
@@ -151,8 +152,15 @@ def not_kubernetes_reason(document: Document) -> str | None:
         return None
     return (
         f"{document.name}: document {document.index + 1}, line {document.line}: this is not a "
-        "Kubernetes object, since it has neither apiVersion and kind nor a pod template"
+        f"Kubernetes object, since it lacks {_missing_fields(document.value)}, and contains "
+        "no pod template"
     )
+
+
+def _missing_fields(value: Mapping[str, object]) -> str:
+    """Name which of an object's two fields a value lacks: "apiVersion and kind"."""
+    missing = [name for name in ("apiVersion", "kind") if not isinstance(value.get(name), str)]
+    return enumerated(missing)
 
 
 def mappings_of(value: object) -> Iterator[LocatedMapping]:

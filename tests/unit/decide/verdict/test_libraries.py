@@ -120,7 +120,8 @@ def test_a_group_over_several_nodes_needs_nccl_too() -> None:
     verdict = verdict_on(pod(gpu(command=NIXL, env=env(**OFF)), labels=GROUP))
     assert (verdict.rdma, verdict.because.code) == ("no", "NcclIbDisabled")
     assert verdict.message == (
-        "container trainer sets NCCL_IB_DISABLE=1; remove the variable (NIXL can use RDMA)"
+        "container trainer sets NCCL_IB_DISABLE=1; remove the variable (but NIXL can use RDMA "
+        "either way)"
     )
     assert verdict.libraries == ("NIXL", "NCCL")
     assert verdict.libraries_clause == "NIXL and NCCL"

@@ -94,22 +94,47 @@ def test_a_shell_says_that_a_process_was_killed(line: str) -> None:
         ("IB/0/GDRDMA", True),
         ("IBext/1", True),
         ("IBext_v8/0/GDRDMA(PCI)", True),
-        ("OFI/0", True),
-        ("AWS Libfabric/0/GDRDMA", True),
-        ("Libfabric/0", True),
+        ("OFI/0", None),
+        ("AWS Libfabric/0/GDRDMA", None),
+        ("Libfabric/0", None),
         ("gIB/3/GDRDMA", True),
         ("Socket/0", False),
         ("FasTrak/0", None),
     ],
 )
 def test_networks_of_nccl(network: str, rdma: bool | None) -> None:
-    """NET/IB, the plugins of HPC-X, libfabric and Google are RDMA; NET/Socket is not."""
+    """NET/IB and the plugins of HPC-X and Google are RDMA; NET/Socket is not.
+
+    The plugin for libfabric may be either.
+    """
     line = f"n:1:1 [0] NCCL INFO Channel 00/0 : 7[3] -> 0[0] [receive] via NET/{network}"
     transports = [matched.known_line.rdma for matched in read(line).line_counts]
     assert transports == ([] if rdma is None else [rdma])
 
 
-_RDMA, _SOCKET, _CHOSE_RDMA, _CHOSE_SOCKET, _UCX, _UCX_TCP = (
+@pytest.mark.parametrize(
+    ("provider", "rdma_use"),
+    [
+        ("provider is efa, fabric is efa-direct (found 16 nics)", "yes"),
+        ("Provider is efa", "yes"),
+        ("Provider is cxi", "yes"),
+        ("provider is verbs;ofi_rxm (found 1 nics)", "yes"),
+        ("provider is tcp;ofi_rxm (found 1 nics)", "no"),
+        ("provider is ofi_rxm;tcp", "no"),
+        ("Provider is sockets", "no"),
+        ("Provider is udp;ofi_rxd", "no"),
+        ("Provider is net", "no"),
+        ("provider is ", ""),
+    ],
+)
+def test_providers_of_libfabric(provider: str, rdma_use: str) -> None:
+    """The provider decides whether NCCL's plugin for libfabric uses RDMA, not its name."""
+    name = "n:1:1 [0] NCCL INFO Using network AWS Libfabric"
+    channel = "n:1:1 [0] NCCL INFO Channel 00/0 : 7[3] -> 0[0] [receive] via NET/AWS Libfabric/0"
+    assert read(f"n:1:1 [0] NCCL INFO NET/OFI Selected {provider}", name, channel)[1] == rdma_use
+
+
+_RDMA, _SOCKET, _CHOSE_RDMA, _CHOSE_SOCKET, _EFA, _OFI_TCP, _UCX, _UCX_TCP = (
     known_line.example for known_line in TRANSPORTS
 )
 
@@ -124,6 +149,11 @@ _RDMA, _SOCKET, _CHOSE_RDMA, _CHOSE_SOCKET, _UCX, _UCX_TCP = (
         ([_CHOSE_SOCKET], "no"),
         ([_CHOSE_SOCKET, _RDMA], "yes"),
         ([_CHOSE_RDMA, _SOCKET], "no"),
+        ([_EFA, _SOCKET], "no"),
+        ([_EFA, _CHOSE_SOCKET], "no"),
+        ([_EFA, _UCX_TCP], "yes"),
+        ([_OFI_TCP, _UCX], "no"),
+        ([_EFA, _OFI_TCP], "mixed"),
         ([_UCX], "yes"),
         ([_UCX_TCP], "no"),
         ([_UCX_TCP, _CHOSE_RDMA], "yes"),
@@ -133,7 +163,7 @@ _RDMA, _SOCKET, _CHOSE_RDMA, _CHOSE_SOCKET, _UCX, _UCX_TCP = (
     ids=str,
 )
 def test_channels_say_more_than_choices(lines: list[str], transport: str) -> None:
-    """Actual channels decide, else the network that NCCL chose, else UCX."""
+    """Actual channels decide, else the network that NCCL chose, else libfabric, else UCX."""
     assert read(*lines).rdma_use == transport
 
 

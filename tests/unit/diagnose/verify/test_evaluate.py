@@ -107,7 +107,7 @@ def test_what_decides() -> None:
         (f"{OVER_SOCKETS}\n{SETTINGS[0].example}", "error", "IbDisabledByEnvironment"),
         (f"{OVER_SOCKETS}\n{BY_CODE['LibraryMissing'].example}", "error", "LibraryMissing"),
         ("NCCL version 2.27.5+cuda12.9", "unsure", "TransportUnknown"),
-        (TRANSPORTS[4].example, "ok", "OverRdma"),
+        (TRANSPORTS[6].example, "ok", "OverRdma"),
     ],
 )
 def test_logs(log: str, level: str, code: str) -> None:
@@ -132,7 +132,7 @@ def test_a_log_says_gpu_direct() -> None:
     """For channels over RDMA, the result names GPUDirect RDMA, or its absence."""
     assert ", with GPUDirect RDMA." in only_result(OVER_RDMA).finding.text
     assert ", without GPUDirect RDMA." in only_result(OVER_RDMA.replace("/GDRDMA", "")).finding.text
-    assert "GPUDirect" not in only_result(TRANSPORTS[4].example).finding.text
+    assert "GPUDirect" not in only_result(TRANSPORTS[6].example).finding.text
 
 
 def test_what_is_no_output() -> None:

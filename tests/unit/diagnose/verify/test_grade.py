@@ -17,7 +17,7 @@ from tests.unit.diagnose.verify.evaluated import only_result
 from webhook.diagnose.tools.known_lines import TRANSPORTS
 
 OVER_RDMA, OVER_SOCKETS = TRANSPORTS[0].example, TRANSPORTS[1].example
-UCX_TCP = TRANSPORTS[5].example
+UCX_TCP = TRANSPORTS[7].example
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,10 @@ def test_the_table_and_the_findings() -> None:
         f"    → {several}",
         "  ✘ 1 node fits no fabric: there are no fabrics (c) [NodeWithoutFabric]",
         f"    → {without}",
-        "10 nodes in total (1 of them offers no GPU or RDMA resource that the configuration names)",
+        (
+            "10 nodes in total (1 of them offers no GPU and no RDMA resource, "
+            "and fits no fabric's labels)"
+        ),
     ]
 
 
@@ -92,7 +95,7 @@ def test_without_pods_the_free_amounts_are_left_out() -> None:
     assert "free" not in table
     assert row.endswith("node-1, node-2, node-3, node-4, node-5")
     assert last == (
-        "1 node in total (2 of them offer no GPU or RDMA resource that the configuration names)"
+        "1 node in total (2 of them offer no GPU and no RDMA resource, and fit no fabric's labels)"
     )
 
 

@@ -156,14 +156,21 @@ def test_a_train_job_has_no_template() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["a: 1", "services: {web: {image: x}}", "kind: Pod", "apiVersion: v1"]
+    ("text", "missing"),
+    [
+        ("a: 1", "apiVersion and kind"),
+        ("services: {web: {image: x}}", "apiVersion and kind"),
+        ("{apiVersion: v1, kind: 1}", "kind"),
+        ("kind: Pod", "apiVersion"),
+        ("apiVersion: v1", "kind"),
+    ],
 )
-def test_other_documents_are_refused_with_their_line(text: str) -> None:
-    """A Helm values file or a compose file is a common mistake."""
+def test_other_documents_are_refused_with_their_line(text: str, missing: str) -> None:
+    """A Helm values file or a compose file is a common mistake; the message names what lacks."""
     _, document = read_documents(f"a: 1\n---\n{text}", "values.yaml")
     assert not_kubernetes_reason(document) == (
-        "values.yaml: document 2, line 3: this is not a Kubernetes object, since it has neither "
-        "apiVersion and kind nor a pod template"
+        "values.yaml: document 2, line 3: this is not a Kubernetes object, since it lacks "
+        f"{missing}, and contains no pod template"
     )
 
 

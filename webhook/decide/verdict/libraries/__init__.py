@@ -228,7 +228,7 @@ def _unclear(patched: PatchedTarget, name: str) -> str:
 
 def _able(names: list[TrafficLibrary]) -> str:
     """Return a clause on the libraries that can use RDMA although another cannot, or ""."""
-    return f" ({enumerated(names)} can use RDMA)" if names else ""
+    return f" (but {enumerated(names)} can use RDMA either way)" if names else ""
 
 
 def libraries_of(pod: PatchedPod) -> tuple[TrafficLibrary, ...]:

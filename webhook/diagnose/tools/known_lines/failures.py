@@ -12,7 +12,7 @@ FAILURES = (
     KnownLine(
         "NoDeviceFound", "failure", "verbs", "NET/IB : No device found", None,
         "node-0:880:887 [0] NCCL INFO NET/IB : No device found.",
-        "NCCL found no RDMA device and silently uses TCP sockets.",
+        "NCCL found no RDMA device, so it uses TCP sockets.",
         "Check whether the container has /dev/infiniband. If not, the container has no RDMA "
         "resource. If so, NCCL_IB_HCA may match none of its devices, or the image may lack "
         "ibverbs-providers.",
@@ -21,7 +21,7 @@ FAILURES = (
     KnownLine(
         "LibraryMissing", "failure", "verbs", "Failed to open libibverbs.so", None,
         "node-0:58239:58245 [0] NCCL INFO Failed to open libibverbs.so[.1]",
-        "The image has no libibverbs, so NCCL silently uses TCP sockets.",
+        "The image has no libibverbs, so NCCL uses TCP sockets.",
         "Add rdma-core to the image (on Debian and Ubuntu: libibverbs1 and ibverbs-providers).",
         "nccl, src/misc/ibvwrap.cc",
     ),

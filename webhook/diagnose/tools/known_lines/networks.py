@@ -6,8 +6,13 @@ import re
 
 from webhook.diagnose.tools.known_lines.known_line import NET_IB_SOURCE, KnownLine
 
-#: NCCL networks that use RDMA: its own, and the plugins of HPC-X, libfabric and Google.
-_NCCL_RDMA = r"(?:IB(?:ext\w{0,8})?|gIB|OFI|(?:AWS )?Libfabric)"
+#: NCCL networks that use RDMA: its own, and the plugins of HPC-X and Google. The plugin for
+#: libfabric (`NET/OFI`, `NET/AWS Libfabric`) may also use TCP: its provider decides.
+_NCCL_RDMA = r"(?:IB(?:ext\w{0,8})?|gIB)"
+#: The provider of libfabric in a line of the plugin, if it is one without RDMA, such as
+#: `tcp;ofi_rxm` (`transport_variables.provider_without_rdma` has the same list).
+_TCP_PROVIDER = r"(?:ofi_\w{1,8};)?(?:net|sockets|tcp|udp)\b"
+_PROVIDER_SOURCE = "aws/aws-ofi-nccl, src/nccl_ofi_net"
 _NCCL_ENV = "NCCL documentation, Environment Variables"
 
 TRANSPORTS = (
@@ -40,6 +45,22 @@ TRANSPORTS = (
         "Look earlier in the log for the reason, such as NET/IB : No device found, "
         "NCCL_IB_DISABLE or libibverbs.",
         "nccl, src/plugin/net.cc", rdma=False,
+    ),
+    KnownLine(
+        "LibfabricOverRdma", "transport", "nccl", "NET/OFI Selected ",
+        re.compile(rf"NET/OFI Selected [Pp]rovider is (?!{_TCP_PROVIDER})\w"),
+        "node-0:22:22 [0] NCCL INFO NET/OFI Selected provider is efa, fabric is efa-direct",
+        "NCCL's plugin for libfabric uses a provider with RDMA.",
+        "", _PROVIDER_SOURCE, rdma=True,
+    ),
+    KnownLine(
+        "LibfabricOverTcp", "transport", "nccl", "NET/OFI Selected ",
+        re.compile(rf"NET/OFI Selected [Pp]rovider is {_TCP_PROVIDER}"),
+        "node-0:22:22 [0] NCCL INFO NET/OFI Selected Provider is tcp;ofi_rxm (found 1 nics)",
+        "NCCL's plugin for libfabric uses TCP, not RDMA.",
+        "Remove FI_PROVIDER from the container's env and command. If it is not set, libfabric "
+        "found no RDMA device in the container: request the RDMA resource of the fabric.",
+        _PROVIDER_SOURCE, rdma=False,
     ),
     KnownLine(
         "UcxOverRdma", "transport", "ucx", "cfg#",
