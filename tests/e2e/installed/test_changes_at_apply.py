@@ -24,6 +24,9 @@ from webhook.config.load import MAX_SPEC_BYTES
 BINDING = "validatingadmissionpolicybinding/rdma-webhook-removal"
 ALLOW = "rdma.lab/allow-removal"
 SERVER_SIDE = "--server-side"
+REMOVED_BY_KUBECTL = (
+    "field manager kubectl removes north, south, since the file just applied does not"
+)
 
 
 @pytest.fixture(scope="module")
@@ -108,9 +111,9 @@ def test_a_takeover_of_client_side_applies_is_explained_and_undone(webhook: Webh
     printed = applied(webhook, second, SERVER_SIDE, "--field-manager=team")
     assert names(webhook) == ["east"]
     assert (
-        "Warning: spec.fabrics: field manager team removes north, south: the file just applied "
-        "does not contain them, and this manager owned them, perhaps because kubectl transferred "
-        "them from a client-side apply. To undo this, apply"
+        "Warning: spec.fabrics: field manager team removes north, south, since the file just "
+        "applied does not contain them, and this manager owned them, perhaps because kubectl "
+        "transferred them from a client-side apply. To undo this, apply"
     ) in printed
     assert "[FabricsRemovedByApply]" in printed
     for text, manager in ((first, "own"), (second, "team"), (first, "own")):
@@ -123,12 +126,12 @@ def test_a_second_file_of_the_default_manager_is_explained(webhook: Webhook) -> 
     webhook.cluster.kubectl("delete", OBJECT)
     applied(webhook, configuration("north", "south"))
     printed = applied(webhook, configuration("east"), SERVER_SIDE)
-    assert "field manager kubectl removes north, south: the file just applied does not" in printed
+    assert REMOVED_BY_KUBECTL in printed
     assert "perhaps because kubectl transferred them" in printed
     webhook.cluster.kubectl("delete", OBJECT)
     applied(webhook, configuration("north", "south"), SERVER_SIDE)
     printed = applied(webhook, configuration("west"), SERVER_SIDE)
-    assert "field manager kubectl removes north, south: the file just applied does not" in printed
+    assert REMOVED_BY_KUBECTL in printed
     assert "and this manager owned them from an earlier apply" in printed
 
 
