@@ -3,6 +3,7 @@
     8443  HTTPS  /mutate     for the API server: pods
                  /validate   for the API server: the configuration
     8444  HTTPS  /preview    for people, anonymously
+                 /fabrics    the same
     8080  HTTP   /healthz, /readyz, /metrics
 
 After SIGTERM the server keeps serving for a while, unready and with `Connection: close` on

@@ -4,6 +4,7 @@
 of equal nodes, `plan` makes the entries of the file with a reason for each field, and `checks`
 finds faults. `fabrics_yaml`, `plugin`, `output`, `svg` and `page` write the result.
 `webhook.diagnose.tools` reads the output of each tool. `collect.sh` runs on a node and
-`daemonset.yaml` on all. A check is a function in `checks` or `port_checks`, listed in `_CHECKS`,
-with the `Code` of its findings next to it, which `codes` collects. Start with `discovery`.
+`daemonset.yaml` on all. A check is a function in `checks` or `port_checks`, listed in `_CHECKS` or
+called where they are run, with the `Code` of its findings next to it, which `codes` collects. Start
+with `discovery`.
 """

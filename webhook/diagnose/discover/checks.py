@@ -1,6 +1,7 @@
 """Faults of nodes and differences between the nodes of a fabric, the most severe first.
 
-Checks of ports are in `port_checks`; checks of nodes are here, with the list of all.
+Checks of ports are in `port_checks`. Checks of nodes are here, with the list of the checks of one
+fabric; `site_findings` also calls those that compare fabrics.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ _MAX_PROCESSES = 5
 
 
 def process_findings(evidence: PodEvidence) -> Iterator[Finding]:
-    """Yield the processes that hold registered memory."""
+    """Yield a finding on the RDMA devices and registered memory of each inspected container."""
     for processes in evidence.processes or ():
         yield from _findings_on_processes(processes)
 

@@ -17,7 +17,7 @@ from uvloop.loop import SSLProtocol  # type: ignore[attr-defined]
 from webhook.serve.transport.budget import Budget, ConnectionUsage, EndReason
 from webhook.serve.transport.connection import Connection
 from webhook.serve.transport.process import trim_memory
-from webhook.serve.transport.records import RecordLimit
+from webhook.serve.transport.tls_records import RecordLimit
 
 #: Seconds for a handshake, as in Go's HTTP clients.
 HANDSHAKE_SECONDS = 10.0

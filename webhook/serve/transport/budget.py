@@ -41,7 +41,15 @@ class Limits:
 class ConnectionUsage(ABC):
     """The memory use of a connection."""
 
-    __slots__ = ("_address", "_budget", "handshake_done", "octets", "reason", "records", "released")
+    __slots__ = (
+        "_address",
+        "_budget",
+        "handshake_done",
+        "octets",
+        "reason",
+        "released",
+        "tls_records",
+    )
 
     def __init__(self, budget: Budget, address: str) -> None:
         """Count a new connection from `address`, in the form returned by the socket."""
@@ -49,7 +57,7 @@ class ConnectionUsage(ABC):
         self._address = budget.address(address)
         self.octets = 0
         #: TLS records of the handshake or of the arriving request, without those full of content.
-        self.records = 0
+        self.tls_records = 0
         self.handshake_done = False
         self.released = False
         self.reason: EndReason = "ended"

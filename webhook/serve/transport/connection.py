@@ -15,7 +15,7 @@ from uvicorn.protocols.utils import is_ssl
 from uvicorn.server import ServerState
 
 from webhook.serve.transport.budget import USAGE, ConnectionUsage, EndReason
-from webhook.serve.transport.records import BYTES_PER_RECORD
+from webhook.serve.transport.tls_records import BYTES_PER_RECORD
 
 #: Bytes that may arrive besides bodies before an answer: heads, sizes and extensions of chunks,
 #: trailers. A head has at most one long line; Go's server accepts 1 MiB, more than needed here.
@@ -138,7 +138,7 @@ class Connection(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """Record that the request is complete."""
         self._arriving = False
-        self.usage.records = 0
+        self.usage.tls_records = 0
         super().on_message_complete()
         if self._owes_answer():
             self.usage.mark_protected()
@@ -147,7 +147,7 @@ class Connection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse the data that arrived, and check the limits of size and time."""
-        self.usage.records = max(0, self.usage.records - len(data) // BYTES_PER_RECORD)
+        self.usage.tls_records = max(0, self.usage.tls_records - len(data) // BYTES_PER_RECORD)
         if self._last_words is not None:
             return
         if self._silent:

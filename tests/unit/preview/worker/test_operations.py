@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gc
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from tests.fabrics_file import single_fabric
 from webhook.config.load import parse_object
 from webhook.errors import DocumentError
 from webhook.preview import dry_run
+from webhook.preview.worker import __main__ as worker
 from webhook.preview.worker import operations
 from webhook.preview.worker.operations import TOO_LARGE, TOO_MUCH_MEMORY, Operations, Reply
 
@@ -31,6 +33,22 @@ def _ask(body: bytes = POD, **head: Any) -> Reply:
         "example": False,
     }
     return there.answer({**request, "format": "json", **head}, body)
+
+
+def test_the_rehearsal_runs_every_operation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request that fails with a defect imports nothing, and later no module can be imported."""
+    statuses: list[object] = []
+
+    class Recorded(Operations):
+        def answer(self, head: Mapping[str, Any], body: bytes) -> Reply:
+            reply = super().answer(head, body)
+            statuses.append(reply.head["status"])
+            return reply
+
+    monkeypatch.setattr(worker, "Operations", Recorded)
+    worker.rehearse()
+    assert set(statuses) == {200, 400}
+    assert statuses.count(400) == statuses.count(200) - 4  # a text that is not YAML, per format
 
 
 @pytest.mark.parametrize(

@@ -64,8 +64,8 @@ class RecordLimit(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         """Pass a piece on; close the connection if its records are too many for so few bytes."""
         usage = self._usage
-        usage.records += self._count(nbytes)
-        if usage.records > RECORDS + nbytes // BYTES_PER_RECORD:
+        usage.tls_records += self._count(nbytes)
+        if usage.tls_records > RECORDS + nbytes // BYTES_PER_RECORD:
             usage.close_because("refused")
         else:
             self._tls.buffer_updated(nbytes)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.serve.transport.test_budget import LIMITS, RecordedUsage
 from webhook.serve.transport.budget import Budget
-from webhook.serve.transport.records import BYTES_PER_RECORD, RECORDS, RecordLimit
+from webhook.serve.transport.tls_records import BYTES_PER_RECORD, RECORDS, RecordLimit
 
 
 class Tls:
@@ -60,7 +60,7 @@ def test_records_are_counted_however_they_arrive(size: int) -> None:
     wire, stream = Wire(), b"".join(map(record, SIZES * 2))
     for start in range(0, len(stream), size):
         wire.send(stream[start : start + size])
-    assert wire.usage.records == len(SIZES) * 2
+    assert wire.usage.tls_records == len(SIZES) * 2
     assert wire.tls.arrived == stream
 
 
@@ -68,9 +68,9 @@ def test_a_record_counts_when_its_header_is_complete() -> None:
     """Its content may never arrive."""
     wire = Wire()
     wire.send(record(5)[:4])
-    assert wire.usage.records == 0
+    assert wire.usage.tls_records == 0
     wire.send(record(5)[4:5])
-    assert wire.usage.records == 1
+    assert wire.usage.tls_records == 1
 
 
 def test_what_is_above_the_limit_does_not_reach_tls() -> None:
