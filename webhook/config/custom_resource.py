@@ -201,7 +201,9 @@ def _rejected_values(value: object, schema: Schema, path: Path) -> Iterator[Reje
         )
         yield Rejected(path, message)
     elif kind == "array" and isinstance(value, _SCALARS):
-        message = f"the API server requires a list, not {show_value(value)}; write [{_item(value)}]"
+        message = (
+            f"the API server requires a list, not {show_value(value)}; write `[{_item(value)}]`"
+        )
         yield Rejected(path, message)
 
 

@@ -105,11 +105,11 @@ def _wrong_type(kind: str, value: object) -> str:
     if kind == "string_type" and value is None:
         return 'has no value; write "" for an empty string'
     if kind == "dict_type" and isinstance(value, list) and (written := _as_mapping(value)):
-        return f"must be a mapping, not a list; write {written}"
+        return f"must be a mapping, not a list; write `{written}`"
     if kind == "list_type" and isinstance(value, str):
         items = ", ".join(item.strip() for item in value.split(",") if item.strip())
         written = shortened(f"[{items}]", _MAX_REMEDY)
-        return f"must be a list, not {show_value(value)}; write {written}"
+        return f"must be a list, not {show_value(value)}; write `{written}`"
     if kind == "model_type" and isinstance(value, list):
         return "must be a mapping of its fields, not a list; leave out the dash"
     if kind == "int_type" and isinstance(value, str) and literal_value(value).__class__ is int:

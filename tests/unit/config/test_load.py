@@ -43,7 +43,7 @@ fabrics:
     assert refused(written).splitlines() == [
         (
             "f.yaml:5: spec.defaults.fabric: no fabric is called 'v100' (did you mean v100-ib?); "
-            "write the name of a fabric in the file, or remove defaults.fabric"
+            "set defaults.fabric to the name of a fabric that the file defines, or remove it"
         ),
         "f.yaml:6: spec.defaults.hcol: unknown field (did you mean hcoll?)",
         "f.yaml:9: spec.fabrics[0].hca: unknown field (did you mean hcas?)",
@@ -401,14 +401,14 @@ def test_a_file_that_is_none_gets_one_clear_error(written: str, message: str) ->
             {"hcas": "mlx5_0"},
             (
                 "spec.fabrics[0].hcas",
-                "hcas must be a list, not 'mlx5_0'; write [mlx5_0]",
+                "hcas must be a list, not 'mlx5_0'; write `[mlx5_0]`",
             ),
         ),
         (
             {"hcas": "mlx5_0, mlx5_1"},
             (
                 "spec.fabrics[0].hcas",
-                "hcas must be a list, not 'mlx5_0, mlx5_1'; write [mlx5_0, mlx5_1]",
+                "hcas must be a list, not 'mlx5_0, mlx5_1'; write `[mlx5_0, mlx5_1]`",
             ),
         ),
         (
@@ -420,20 +420,20 @@ def test_a_file_that_is_none_gets_one_clear_error(written: str, message: str) ->
         ),
         (
             {"env": ["A=1", "B=x=y"]},
-            ("spec.fabrics[0].env", 'env must be a mapping, not a list; write {A: "1", B: x=y}'),
+            ("spec.fabrics[0].env", 'env must be a mapping, not a list; write `{A: "1", B: x=y}`'),
         ),
         (
             {"env": [{"name": "NCCL_DEBUG", "value": "INFO"}, {"name": "A", "value": True}]},
             (
                 "spec.fabrics[0].env",
-                'env must be a mapping, not a list; write {NCCL_DEBUG: INFO, A: "true"}',
+                'env must be a mapping, not a list; write `{NCCL_DEBUG: INFO, A: "true"}`',
             ),
         ),
         (
             {"env": [{"A": 1}, {"B": None}, {"C": "x"}, {"D": "y"}, {"E": "z"}]},
             (
                 "spec.fabrics[0].env",
-                'env must be a mapping, not a list; write {A: "1", B: "", C: x, D: "y", ...}',
+                'env must be a mapping, not a list; write `{A: "1", B: "", C: x, D: "y", ...}`',
             ),
         ),
         (

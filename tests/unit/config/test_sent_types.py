@@ -47,12 +47,12 @@ def warned(line: str, *, for_kubectl_apply: bool = True) -> list[str]:
             "match: {nodeLabels: {pool: a100-*}}",
             (
                 "match.nodeLabels.pool: the API server requires a list, not 'a100-*'; write "
-                '["a100-*"]'
+                '`["a100-*"]`'
             ),
         ),
         (
             "match: {nodeLabels: {pool: 12}}",
-            'match.nodeLabels.pool: the API server requires a list, not 12; write ["12"]',
+            'match.nodeLabels.pool: the API server requires a list, not 12; write `["12"]`',
         ),
         (
             "match: {nodeLabels: {pool: [12]}}",

@@ -50,7 +50,7 @@ def unique_names(spec: ParsedSpec) -> Iterator[Violation]:
 
 @file_rule(
     "error",
-    "Write the name of a fabric in the file, or remove defaults.fabric.",
+    "Set defaults.fabric to the name of a fabric that the file defines, or remove it.",
     tolerates_other_errors=True,
 )
 def default_fabric(spec: ParsedSpec) -> Iterator[Violation]:

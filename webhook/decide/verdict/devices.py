@@ -125,17 +125,17 @@ def _missing_device_verdict(
         )
         return Verdict.of(HOST_PATH, message)
     if target.kind != "app":
-        obstacle = "only app containers get devices"
+        clause = ", since only app containers get one; run it as an app container"
     elif mutation in pod.analysis.annotations.skip:
-        obstacle = f"rdma.lab/skip lists {mutation}"
+        clause = f", since rdma.lab/skip lists {mutation}"
     elif target.rdma:
-        obstacle = f"it requests {target.rdma[0]} with quantity 0"
+        clause = f", since it requests {target.rdma[0]} with quantity 0"
     elif fabric.claim_templates:
-        obstacle = next(outcome.message for outcome in pod.outcomes if _explains(outcome, target))
+        outcome = next(outcome for outcome in pod.outcomes if _explains(outcome, target))
+        clause = f"; {outcome.message}"
     else:
-        obstacle = f"fabric {fabric.name} has no resources, and the container is not privileged"
-    message = f"container {target.name} gets no RDMA device; {obstacle}"
-    return Verdict.of(DEVICE_MISSING, message)
+        clause = f", since it is not privileged, and fabric {fabric.name} has no resources"
+    return Verdict.of(DEVICE_MISSING, f"container {target.name} gets no RDMA device{clause}")
 
 
 def _explains(outcome: Outcome, target: Target) -> bool:

@@ -19,7 +19,7 @@ SUSPECT_RAIL = Code(
 )
 SUSPECT_NODE = Code(
     "SuspectNode",
-    "All measurements with a node are bad.",
+    "All measurements that involve one particular node are bad.",
     "Check this node first: its cards and their PCIe links (lspci -vv, LnkSta), its cables, and "
     "its other load.",
 )

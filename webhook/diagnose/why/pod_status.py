@@ -58,7 +58,9 @@ UNREADY = Code(
     "to the pod until it is ready.",
 )
 STARTING = Code("Starting", "The pod has a node, but not all of its containers have started.")
-NO_STATUS = Code("NoStatus", "The manifest has no status, so it does not come from a cluster.")
+NO_STATUS = Code(
+    "NoStatus", "The manifest has no `status` field, so it does not come from a cluster."
+)
 NO_RDMA_EVENT = Code(
     "NoRdma",
     "An Event of the webhook reports that the pods of a controller get no RDMA.",

@@ -93,7 +93,9 @@ def test_without_the_claim_there_is_no_device() -> None:
     privileged = trainer(securityContext={"privileged": True})
     verdict = verdict_on(pod(privileged, annotations=skipping), with_templates())
     assert (verdict.rdma, verdict.because.code) == ("no", "DeviceMissing")
-    assert verdict.message == "container trainer gets no RDMA device; rdma.lab/skip lists claims"
+    assert (
+        verdict.message == "container trainer gets no RDMA device, since rdma.lab/skip lists claims"
+    )
 
 
 def test_each_container_has_its_own_obstacle() -> None:

@@ -62,7 +62,7 @@ def test_a_resource_of_quantity_zero_is_no_device() -> None:
     assert (verdict.rdma, verdict.because.code) == ("no", "DeviceMissing")
     assert (
         verdict.message
-        == "container trainer gets no RDMA device; it requests rdma/v100 with quantity 0"
+        == "container trainer gets no RDMA device, since it requests rdma/v100 with quantity 0"
     )
 
 
@@ -79,7 +79,7 @@ def test_a_privileged_container_sees_all_devices() -> None:
     ("annotations", "member", "obstacle"),
     [
         ({"rdma.lab/skip": "rdma-resources"}, V100, "rdma.lab/skip lists rdma-resources"),
-        ({}, BARE, "fabric bare has no resources, and the container is not privileged"),
+        ({}, BARE, "it is not privileged, and fabric bare has no resources"),
     ],
     ids=("skipped", "no resources"),
 )
@@ -89,7 +89,7 @@ def test_without_a_device_there_is_no_rdma(
     """The message has the obstacle to a device."""
     verdict = verdict_on(pod(annotations=annotations), decision_input(member))
     assert (verdict.rdma, verdict.because.code) == ("no", "DeviceMissing")
-    assert verdict.message == f"container trainer gets no RDMA device; {obstacle}"
+    assert verdict.message == f"container trainer gets no RDMA device, since {obstacle}"
 
 
 def test_another_injector_is_trusted() -> None:

@@ -79,7 +79,10 @@ def test_init_containers_are_judged_only_if_they_are_all() -> None:
     alone = {**named, "rdma.lab/containers": "first"}
     verdict = verdict_on(pod(initContainers=first, annotations=alone))
     assert (verdict.rdma, verdict.because.code) == ("no", "DeviceMissing")
-    assert verdict.message == "container first gets no RDMA device; only app containers get devices"
+    assert verdict.message == (
+        "container first gets no RDMA device, since only app containers get one; run it as an app "
+        "container"
+    )
 
 
 @pytest.mark.parametrize(
