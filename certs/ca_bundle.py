@@ -220,7 +220,7 @@ class BundleContents:
 
     @property
     def access_problem(self) -> str:
-        """The problem of a configuration that could not be read or written; "" if there is none."""
+        """The problem of a configuration that could not be read or written, or ""."""
         return _first(content.problem for content in self.contents if content.failed)
 
     def trusted_by_all(self, certificate: bytes) -> bool:

@@ -87,7 +87,7 @@ def _ignore_reason(request: ReviewRequest, new: object, expected: tuple[str, str
 
 
 def _reason_to_accept(new: dict[str, object], old: dict[str, object] | None) -> str:
-    """Return the reason to accept the object unchecked, or "" if there is none."""
+    """Return the reason to accept the object unchecked, or ""."""
     if mapping_at(new, "metadata").get("deletionTimestamp") is not None:
         return "the object is being deleted"  # its finalizers have to go
     if old is not None and _written(new.get("spec")) == _written(old.get("spec")):

@@ -61,7 +61,7 @@ def predict_call(
 ) -> CallPrediction:
     """Return whether the API server would call the webhook (None if unknown), and the reason.
 
-    `registrations` are all those of the webhook. Never raise: a field with a wrong type counts as
+    `registrations` are all of the webhook's. Never raise: a field with a wrong type counts as
     absent.
     """
     selected = _read(pod)

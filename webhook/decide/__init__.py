@@ -132,7 +132,7 @@ def inspect(manifest: PodManifest, decision_input: DecisionInput) -> Inspection 
 
 
 def _has_opted_in(pod: Pod, decision_input: DecisionInput) -> bool:
-    """Return whether the pod opted in; deny a wrong value together with those of others."""
+    """Return whether the pod opted in; deny a wrong value together with other problems."""
     try:
         return opted_in(pod.annotations) or decision_input.assume_opted_in
     except Denial as denial:

@@ -209,7 +209,7 @@ class Connection(Protocol):
         """Set the seconds to wait for a frame."""
 
     def recv_data_frame(self, control_frame: bool = False) -> tuple[int, Frame]:
-        """Return the next frame and its kind; raise WebSocketException if there is none."""
+        """Return the next frame and its kind; raise WebSocketException without one."""
 
 
 def output_of(connection: Connection, clock: Callable[[], float] = time.monotonic) -> str:

@@ -72,7 +72,7 @@ class _Table(NamedTuple):
 
 def refine(coarse: Collection[EquivalentNodes], labels: Labels) -> EquivalenceClasses:
     """Divide coarse classes, each with nodes of any labels, by the labels of the nodes."""
-    classes_of_fabrics = [one_class for one_class in coarse if one_class.fabric_names]
+    classes_of_fabrics = [node_class for node_class in coarse if node_class.fabric_names]
     tables = _tables(classes_of_fabrics, labels)
     values = _values_by_key(tables)
     for limit in _MAX_VALUES:

@@ -94,7 +94,7 @@ _BY_CODE = {code.code: code for code in CODES}
 
 
 def without_nodes(finding: Finding) -> Finding:
-    """Return a finding for those who may not see the names of nodes."""
+    """Return a finding for a reader who may not see the names of nodes."""
     return finding._replace(location=Location(), remedy=_BY_CODE[finding.code].remedy)
 
 

@@ -168,7 +168,7 @@ Reserved = Mapping[str, Mapping[str, int]]
 
 
 class FabricCapacity(NamedTuple):
-    """The nodes of one fabric, and the total resources of those that take pods."""
+    """The nodes of one fabric, and the total resources of the nodes that take pods."""
 
     name: str
     #: The nodes that take pods, in natural order: node-2 before node-10.

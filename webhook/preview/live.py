@@ -64,7 +64,7 @@ def config_maps_of(
 ) -> set[ConfigMapKey]:
     """Return the ConfigMaps on which decisions on the pods that opted in depend.
 
-    The parameters are those of `namespaces_of`.
+    It has the same parameters as `namespaces_of`.
     """
     return config_map_keys(_templates_that_opted_in(documents, enable=enable), default_namespace)
 

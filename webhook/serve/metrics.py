@@ -38,7 +38,7 @@ WORKER_ENDS: tuple[WorkerEnd, ...] = get_args(WorkerEnd)
 
 
 class FabricNodeCounts(NamedTuple):
-    """The numbers of nodes of a fabric: those that take pods, and the others."""
+    """The numbers of nodes of a fabric: nodes that take pods, and the others."""
 
     nodes: int
     #: Those of `nodes` that lack an RDMA resource of the fabric.

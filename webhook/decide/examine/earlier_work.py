@@ -54,7 +54,7 @@ def _has_variable(pod: Pod, fabric: Fabric, configuration: CompiledConfiguration
 
 
 def _env(container: Container) -> list[object]:
-    """Return `env` as it is written; [] for anything but a list."""
+    """Return the list in `env`; [] for anything else."""
     written = container.manifest.get("env")
     return written if isinstance(written, list) else []
 

@@ -31,7 +31,7 @@ class Shell:
         self._exported: set[str] = set()  #: names that `export` got without a value
 
     def assign(self, words: Iterable[Word], exported: Iterable[str]) -> None:
-        """Assign variables; those of the environment get their new value there.
+        """Assign variables; a variable of the environment gets its new value there.
 
         `exported` are the names in the container's env.
         """

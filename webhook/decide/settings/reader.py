@@ -44,7 +44,7 @@ class SettingsReader:
         self._settings_with_files: dict[Path, CommandSettings] = {}
 
     def env(self, path: Path) -> ReadEnv:
-        """Return the variables of the container at `path`, with those of known ConfigMaps."""
+        """Return the variables of the container at `path`, also from known ConfigMaps."""
         env = self._env.get(path)
         if env is None:
             env = self._env[path] = read_env(self._pod.container(path), self._config_maps)
@@ -72,7 +72,7 @@ class SettingsReader:
         return "\n".join((self._pod.container(path).command_text, *self.script_texts(path)))
 
     def script_texts(self, path: Path) -> list[str]:
-        """Return the texts of its scripts in ConfigMaps, up to the limit on those of a pod."""
+        """Return the texts of its scripts in ConfigMaps, up to the limit for a pod."""
         texts, room = list[str](), MAX_CHARACTERS
         for text in dict.fromkeys(file.text or "" for file in self._files_of(path).values()):
             if 0 < len(text) <= room:

@@ -75,9 +75,9 @@ NO_FILES: ScriptFiles = MappingProxyType({})
 
 
 def files_of_pod(pod: Pod, config_maps: ConfigMaps) -> dict[Path, ScriptFiles]:
-    """Return the files that the command of each container names, with those that these name.
+    """Return the files that the command of each container names, and that such files name.
 
-    All share the limit on words, those of app containers first.
+    All share the limit on words; app containers come first.
     """
     files: dict[Path, ScriptFiles] = {}
     room = _MAX_WORDS

@@ -1,7 +1,7 @@
 """Faults of nodes and differences between the nodes of a fabric, the most severe first.
 
 Checks of ports are in `port_checks`. Checks of nodes are here, with the list of the checks of one
-fabric; `site_findings` also calls those that compare fabrics.
+fabric; `site_findings` also calls the checks that compare fabrics.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def outside_fabrics(node_ports: NodePorts) -> Iterator[Finding]:
 
 
 def slower_nodes(groups: Iterable[Group]) -> Iterator[Finding]:
-    """Yield nodes whose ports run slower than those of others with the same GPUs and cards."""
+    """Yield nodes with slower ports than other nodes with the same GPUs and cards."""
     fastest_by_card: dict[tuple[object, ...], Group] = {}
     ordered = sorted(groups, key=lambda group: -(group.rate or 0))
     for group in ordered:

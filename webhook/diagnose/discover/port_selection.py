@@ -29,7 +29,7 @@ class CardKind(NamedTuple):
 
 
 class NodePorts(NamedTuple):
-    """The ports of a node: those of its fabric's card, and the others."""
+    """The ports of a node: the ports of its fabric's card, and the others."""
 
     node: MergedNode
     #: None if no tool shows the link layer of a port.

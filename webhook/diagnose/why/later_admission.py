@@ -23,7 +23,7 @@ def later_mutators(
     pod: PodManifest,
     namespace: NamespaceFacts,
 ) -> list[str]:
-    """List the titles of those that may have changed the pod after this webhook, in their order.
+    """List the titles of what may have changed the pod after this webhook, in order.
 
     A condition that needs CEL is not evaluated, so a webhook that has one is listed.
     """
@@ -42,7 +42,7 @@ def other_mutators(
     pod: PodManifest,
     namespace: NamespaceFacts,
 ) -> list[str]:
-    """List the titles of those that may have changed the pod at any time, as `later_mutators`."""
+    """List the titles of what may have changed the pod at any time, as `later_mutators`."""
     registrations = _registrations(webhook_configurations)
     ours = _ours(registrations)
     others = [
@@ -56,7 +56,7 @@ def other_mutators(
 def _titles(
     registrations: Iterable[Registration], pod: PodManifest, namespace: NamespaceFacts
 ) -> list[str]:
-    """List the titles of those that may select the pod."""
+    """List the titles of the registrations that may select the pod."""
     titles = [
         _title(registration)
         for registration in registrations

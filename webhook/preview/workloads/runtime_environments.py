@@ -74,7 +74,7 @@ def _some_of_each(settings: list[Setting]) -> Iterator[Setting]:
 
 
 def _parsed(enclosing: EnclosingObject, path: Path) -> dict[str, object]:
-    """Return the mapping in the YAML text at a path; an empty one if there is none."""
+    """Return the mapping in the YAML text at a path; an empty mapping without a text."""
     try:
         documents = read_documents(text_of(at(enclosing.value, path)))
     except DocumentError:

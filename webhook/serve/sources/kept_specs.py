@@ -37,7 +37,7 @@ class LastGood(NamedTuple):
 
 
 def kept_specs(status: Mapping[str, object]) -> list[KeptSpec]:
-    """Return the entries of a status, the newest first; those of an unknown form are left out."""
+    """Return the entries of a status, the newest first; entries of an unknown form are left out."""
     entries = status.get("kept")
     return [*_read(entries)] if isinstance(entries, list) else []
 
