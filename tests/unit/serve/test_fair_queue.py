@@ -268,16 +268,8 @@ def test_a_request_canceled_before_it_is_called_is_passed_over() -> None:
 
     async def leave() -> None:
         turns = FairQueue()
-
-        async def wait(address: str) -> str:
-            async with turns.turn(address, 60):
-                return address
-
         async with turns.turn("a", 60):
-            leaving = asyncio.create_task(wait("b"))
-            staying = asyncio.create_task(wait("c"))
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
+            leaving, staying = await _queued(turns, "b", "c")
             leaving.cancel()
         assert await staying == "c"
         assert leaving.cancelled()
@@ -290,21 +282,26 @@ def test_a_request_canceled_when_called_passes_the_turn_on() -> None:
 
     async def leave() -> None:
         turns = FairQueue()
-
-        async def wait(address: str) -> str:
-            async with turns.turn(address, 60):
-                return address
-
         async with turns.turn("a", 60):
-            leaving = asyncio.create_task(wait("b"))
-            staying = asyncio.create_task(wait("c"))
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
+            leaving, staying = await _queued(turns, "b", "c")
         leaving.cancel()
         assert await asyncio.wait_for(staying, 60) == "c"
         assert leaving.cancelled()
 
     run(leave())
+
+
+async def _queued(turns: FairQueue, *addresses: str) -> list[asyncio.Task[str]]:
+    """Return tasks that wait for a turn, in this order; each returns its address."""
+
+    async def wait(address: str) -> str:
+        async with turns.turn(address, 60):
+            return address
+
+    tasks = [asyncio.create_task(wait(address)) for address in addresses]
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    return tasks
 
 
 async def _mixed(*waiting: str) -> list[str]:

@@ -41,7 +41,7 @@ class GpuConflict(NamedTuple):
     """A GPU that contradicts the pod's evidence for a fabric."""
 
     message: str
-    #: The evidence and the GPU, each of which the user may remove: "rdma/ib or amd.com/gpu".
+    #: The evidence and the GPU; the user may remove either: "rdma/ib or amd.com/gpu".
     removable: str
     #: Whether no node will ever offer both; the pod is then denied.
     is_permanent: bool
