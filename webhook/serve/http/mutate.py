@@ -26,10 +26,10 @@ request waits; see `WaitingRequests`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from time import perf_counter
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import orjson
 from starlette.types import Receive, Scope, Send
@@ -88,6 +88,9 @@ MAX_REST = 0.5
 CROWDED = "rdma-webhook has too many requests at once; try again"
 
 
+_Result = TypeVar("_Result")
+
+
 class Answer(NamedTuple):
     """An HTTP answer, with details for the log and the metrics."""
 
@@ -133,10 +136,7 @@ class Mutate:
         headers: Headers = dict(scope["headers"])
         try:
             body = await review_body(PATH, scope, headers, self._bodies, receive)
-            if len(body) <= LARGE and self._other_requests.is_free and self._burst < MAX_BURST:
-                answer = await self._answer_now(body)
-            else:
-                answer = await until_disconnect(self._answer_in_turn(body, scope), receive)
+            answer = await self._answer(body, scope, receive)
             close = self._state.draining
         except RequestError as error:
             answer = Answer(*text_answer(error.status, str(error)))
@@ -148,31 +148,49 @@ class Mutate:
         self._metrics.count_request("mutate", answer.status, seconds)
         self._record(answer, headers, seconds)
 
-    async def _answer_now(self, body: bytes) -> Answer:
-        """Answer a body out of turn, and count the time."""
-        began = perf_counter()
-        answer = await self._answer(body)
-        if not self._burst:
-            asyncio.get_running_loop().call_soon(self._end_burst)
-        self._burst += perf_counter() - began
-        return answer
-
-    def _end_burst(self) -> None:
-        self._burst = 0.0
-
-    async def _answer_in_turn(self, body: bytes, scope: Scope) -> Answer:
-        """Answer a body in its turn, or refuse it if that does not come in time."""
+    async def _answer(self, body: bytes, scope: Scope, receive: Receive) -> Answer:
+        """Answer any body, after its facts have arrived or the wait for them is over."""
         try:
-            async with self._turn(body, scope):
-                answer = self._answer_or_missing(body)
+            answer = await self._in_turn(self._answer_or_missing, body, scope, receive)
             if isinstance(answer, Answer):
                 return answer
-            await self._wait_for(answer, body)  # without a turn
-            async with self._turn(body, scope):
-                return self.answer(body)
+            await self._wait_for(answer, body)
+            return await self._in_turn(self.answer, body, scope, receive)
         except TimeoutError:
             refusal = orjson.dumps(failure(503, CROWDED))
             return Answer(503, refusal, problem=CROWDED)
+
+    async def _in_turn(
+        self,
+        answer_to: Callable[[bytes], _Result],
+        body: bytes,
+        scope: Scope,
+        receive: Receive,
+    ) -> _Result:
+        """Call `answer_to`: at once if there is no crowd, and otherwise in its turn.
+
+        Raises TimeoutError if the turn does not come in time.
+        """
+        if len(body) <= LARGE and self._other_requests.is_free and self._burst < MAX_BURST:
+            return self._in_burst(answer_to, body)
+
+        async def wait_and_answer() -> _Result:
+            async with self._turn(body, scope):
+                return answer_to(body)
+
+        return await until_disconnect(wait_and_answer(), receive)
+
+    def _in_burst(self, answer_to: Callable[[bytes], _Result], body: bytes) -> _Result:
+        """Call `answer_to`, and count its time."""
+        began = perf_counter()
+        result = answer_to(body)
+        if not self._burst:
+            asyncio.get_running_loop().call_soon(self._end_burst)
+        self._burst += perf_counter() - began
+        return result
+
+    def _end_burst(self) -> None:
+        self._burst = 0.0
 
     @asynccontextmanager
     async def _turn(self, body: bytes, scope: Scope) -> AsyncIterator[None]:
@@ -191,16 +209,6 @@ class Mutate:
         match review_or_error(body, read_review):
             case AdmissionRequest() as request:
                 return self._missing_facts(request) or self._answer_to(request)
-            case error:
-                return Answer(*error)
-
-    async def _answer(self, body: bytes) -> Answer:
-        """Answer any body, after its facts have arrived or the wait for them is over."""
-        match review_or_error(body, read_review):
-            case AdmissionRequest() as request:
-                if missing := self._missing_facts(request):
-                    await self._wait_for(missing, body)
-                return self._answer_to(request)
             case error:
                 return Answer(*error)
 

@@ -173,14 +173,22 @@ def test_nobody_overtakes_requests_that_wait() -> None:
     assert run(crowd())[-1] == "late"
 
 
-def test_a_short_burst_needs_no_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Turns take time, and usually requests are few and quick."""
-    in_turn: list[Coroutine[Any, Any, Any]] = []
+@pytest.fixture
+def in_turn(monkeypatch: pytest.MonkeyPatch) -> list[Coroutine[Any, Any, Any]]:
+    """Return the list of requests that need a turn; their clients leave before it comes."""
+    crowded: list[Coroutine[Any, Any, Any]] = []
 
     async def leave(work: Coroutine[Any, Any, Any], _receive: Receive) -> None:
-        in_turn.append(work)
+        crowded.append(work)
         work.close()
         raise DisconnectedError
+
+    monkeypatch.setattr(mutate, "until_disconnect", leave)
+    return crowded
+
+
+def test_a_short_burst_needs_no_turns(in_turn: list[Coroutine[Any, Any, Any]]) -> None:
+    """Turns take time, and usually requests are few and quick."""
 
     async def crowd(*sizes: int) -> int:
         server = Server(1 / 128)
@@ -189,9 +197,33 @@ def test_a_short_burst_needs_no_turns(monkeypatch: pytest.MonkeyPatch) -> None:
             await asyncio.gather(*(server.ask(name, size=LARGE) for name in names))
         return len(in_turn)
 
-    monkeypatch.setattr(mutate, "until_disconnect", leave)
     assert run(crowd(6, 6, 6)) == 0
     assert run(crowd(12)) == 5
+
+
+def test_a_wait_for_facts_is_no_burst(in_turn: list[Coroutine[Any, Any, Any]]) -> None:
+    """Only decisions keep others waiting."""
+
+    class Crowded(Server):
+        """Another request arrives during the first decision."""
+
+        late: asyncio.Task[Answer] | None = None
+
+        def _decide(self, manifest: Any, decision_input: DecisionInput) -> Decision:
+            self.late = self.late or self.ask("late", size=LARGE)
+            return super()._decide(manifest, decision_input)
+
+    async def crowd() -> None:
+        server = Crowded(seconds=0)
+        server.state.waiting_requests = WaitingRequests(0.25)
+        server.state.send(NamespacesChanged(Facts(unlisted_is_unknown=True)))
+        assert (await server.ask("unknown", size=LARGE)).status == 200
+        server.state.send(NamespacesChanged(Facts()))
+        assert server.late is not None
+        assert (await server.late).status == 200
+
+    run(crowd())
+    assert not in_turn
 
 
 def test_a_connection_may_be_closed_until_the_turn_comes(monkeypatch: pytest.MonkeyPatch) -> None:
