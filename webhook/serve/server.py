@@ -31,12 +31,12 @@ from starlette.types import ASGIApp
 
 from certs.errors import CertificateError
 from certs.serving import ServingContext
+from webhook.admission.expected_registration import MUTATE_PATH, VALIDATE_PATH
 from webhook.decide import decide
 from webhook.errors import ConfigError, WebhookError, crash_summary
 from webhook.serve import dev
 from webhook.serve.events import owner_notifier
 from webhook.serve.fair_queue import FairQueue
-from webhook.serve.http import mutate, validate
 from webhook.serve.http.apps import AdmissionApp, Health
 from webhook.serve.http.mutate import Mutate
 from webhook.serve.http.preview import PreviewApp
@@ -264,13 +264,13 @@ class WebhookServer:
         shared = self.state, self.metrics, self.log
         queue = FairQueue()
         endpoints: dict[str, ASGIApp] = {
-            mutate.PATH: Mutate(
+            MUTATE_PATH: Mutate(
                 *shared,
                 decide,
                 self._notify_owner,
                 max_decisions=self._options.decision_cache,
             ),
-            validate.PATH: Validate(*shared, self._worker, queue),
+            VALIDATE_PATH: Validate(*shared, self._worker, queue),
         }
         apps: dict[str, ASGIApp] = {
             "mutate": AdmissionApp(endpoints, *shared),

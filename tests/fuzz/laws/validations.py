@@ -18,6 +18,7 @@ from tests.fuzz.laws.costs import Costing, costs_little_memory, costs_little_tim
 from tests.fuzz.laws.mutations import is_uid
 from tests.unit.serve.client import JSON, Answer, request
 from webhook.admission.configuration_review import MAX_ERRORS
+from webhook.admission.expected_registration import VALIDATE_PATH
 from webhook.admission.response import MAX_WARNINGS_LENGTH
 from webhook.config.findings import InvalidConfiguration
 from webhook.config.load import LoadedConfiguration, parse_fabrics, parse_object
@@ -26,7 +27,7 @@ from webhook.model.pod import at
 from webhook.preview.worker.frames import frame_start
 from webhook.preview.worker.operations import Operations
 from webhook.serve.fair_queue import FairQueue
-from webhook.serve.http.validate import PATH, Validate
+from webhook.serve.http.validate import Validate
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import State
@@ -66,7 +67,7 @@ class Validated(Costing):
     def _answer(self) -> Answer:
         app = Validate(State(), Metrics(), Log("error"), _Here(), FairQueue())  # type: ignore[arg-type]
         headers = [JSON, (b"content-length", b"%d" % self.size)]
-        return asyncio.run(request(app, "POST", PATH, self.body, headers=headers))
+        return asyncio.run(request(app, "POST", VALIDATE_PATH, self.body, headers=headers))
 
     @cached_property
     def uid(self) -> str:

@@ -18,6 +18,7 @@ from tests.waiting import until
 from webhook import __version__
 from webhook.config.findings import INVALID_VALUE, Truncation
 from webhook.config.load import FabricsText, LoadedConfiguration
+from webhook.config.replica_reports import ReplicaReport
 from webhook.errors import ClusterError
 from webhook.kube.watched_resources import CONFIGURATIONS
 from webhook.model.fabric import CompiledConfiguration
@@ -33,7 +34,7 @@ from webhook.serve.sources.configuration_object import ObservedObject
 from webhook.serve.sources.source import Source
 from webhook.serve.state import PreparedConfiguration, State
 from webhook.serve.status import content, status_writer
-from webhook.serve.status.content import Condition, NodeSummary, ReplicaReport, status_update
+from webhook.serve.status.content import Condition, NodeSummary, status_update
 
 IN_POD = {"POD_NAME": "rdma-webhook-0", "POD_NAMESPACE": "rdma-webhook"}
 

@@ -8,18 +8,17 @@ import pytest
 from tests.builders import fabrics
 from webhook.config.findings import Truncation
 from webhook.config.load import FabricsText, LoadedConfiguration
-from webhook.errors import ClusterError
-from webhook.serve.sources.configuration_object import ObservedObject
-from webhook.serve.status.content import ReplicaReport
-from webhook.serve.status.own_part import OwnPart
-from webhook.serve.status.replicas import (
-    EXPIRY,
+from webhook.config.replica_reports import (
     LIVE,
     REFRESH,
-    expired,
+    ReplicaReport,
     live_reports,
     replica_reports,
 )
+from webhook.errors import ClusterError
+from webhook.serve.sources.configuration_object import ObservedObject
+from webhook.serve.status.own_part import OwnPart
+from webhook.serve.status.replicas import EXPIRY, expired
 
 START = datetime(2026, 11, 23, 10, 0, tzinfo=UTC)
 SPEC = {"fabrics": [{"name": "v100-ib"}]}

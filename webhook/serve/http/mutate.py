@@ -34,6 +34,7 @@ from typing import NamedTuple, TypeVar
 import orjson
 from starlette.types import Receive, Scope, Send
 
+from webhook.admission.expected_registration import MUTATE_PATH
 from webhook.admission.registration import NO_FABRICS_MESSAGE
 from webhook.admission.response import allow_unchanged, failure
 from webhook.admission.review import AdmissionRequest, read_review
@@ -70,7 +71,6 @@ from webhook.serve.metrics import Metrics
 from webhook.serve.state import State
 from webhook.serve.waiting_requests import claim_key
 
-PATH = "/mutate"
 #: Bytes of memory for each structural character of a parsed request that waits.
 VALUE_BYTES = 260
 _ABOVE_POD = 2  # `request.object`
@@ -135,7 +135,7 @@ class Mutate:
         started = perf_counter()
         headers: Headers = dict(scope["headers"])
         try:
-            body = await review_body(PATH, scope, headers, self._bodies, receive)
+            body = await review_body(MUTATE_PATH, scope, headers, self._bodies, receive)
             answer = await self._answer(body, scope, receive)
             close = self._state.draining
         except RequestError as error:

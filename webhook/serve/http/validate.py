@@ -32,6 +32,7 @@ from webhook.admission.configuration_review import (
     configuration_answer,
     read_configuration_review,
 )
+from webhook.admission.expected_registration import VALIDATE_PATH
 from webhook.admission.response import allow_unchanged, failure
 from webhook.config.custom_resource import CONFIGURATION_NAME
 from webhook.config.load import spec_too_large
@@ -63,7 +64,6 @@ from webhook.serve.metrics import Metrics
 from webhook.serve.state import PreparedConfiguration, State
 from webhook.serve.worker_supervisor import WorkerAnswer, WorkerRequest, WorkerSupervisor
 
-PATH = "/validate"
 #: The time limit of a validation, including its wait for others: less than `timeoutSeconds` of our
 #: ValidatingWebhookConfiguration.
 SECONDS = 8.0
@@ -127,7 +127,7 @@ class Validate:
         headers: Headers = dict(scope["headers"])
         client_address = address_of(scope)
         try:
-            body = await review_body(PATH, scope, headers, self._bodies, receive)
+            body = await review_body(VALIDATE_PATH, scope, headers, self._bodies, receive)
             prepared = _read_body(body, self._state.snapshot.current_configuration)
             validation = await until_disconnect(self._answer(prepared, client_address), receive)
             close = self._state.draining

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from prometheus_client import Gauge
 
 from webhook import __version__
+from webhook.config.replica_reports import ReplicaReport, live_reports, replica_reports
 from webhook.kube.access import connect
 from webhook.kube.events import EventApi
 from webhook.serve.events import POD_VARIABLES, event_failure_reporter
@@ -26,14 +27,12 @@ from webhook.serve.status.call_check import call_check_of
 from webhook.serve.status.content import (
     Condition,
     NodeSummary,
-    ReplicaReport,
     StatusUpdate,
     status_update,
 )
 from webhook.serve.status.events import ConditionEvents, event_conditions
 from webhook.serve.status.lease import lease_of
 from webhook.serve.status.own_part import OwnPart
-from webhook.serve.status.replicas import live_reports, replica_reports
 from webhook.serve.status.writer import HoldersPart, StatusWriter
 
 

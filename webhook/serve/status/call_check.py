@@ -8,24 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import NamedTuple, Protocol
+from itertools import chain
+from typing import Protocol
 
 from certs.ca_bundle import verifies
-from certs.installation import WebhookConfiguration
-from webhook.admission.registration import Registration, registrations_named
-from webhook.admission.selection import (
-    Mistake,
-    Service,
-    ca_bundle_of,
-    is_called_by_url,
-    mutating_webhook_mistakes,
-    service_mistakes,
-    validating_webhook_mistakes,
+from webhook.admission.expected_registration import (
+    APPLY_AGAIN,
+    ExpectedRegistration,
+    expected_registrations,
+    registration_mistakes,
 )
+from webhook.admission.registration import Registration
+from webhook.admission.selection import Mistake, ca_bundle_of, is_called_by_url
 from webhook.errors import ClusterError
 from webhook.kube.access import connect, own_namespace
 from webhook.model.json import JsonObject
-from webhook.serve.http import mutate, validate
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions, webhook_configurations
@@ -35,10 +32,8 @@ from webhook.serve.status.content import Condition
 #: Seconds between two checks, and until the confirmation of a new problem: replicas heal
 #: `caBundle` within seconds.
 CHECK_SECONDS, CONFIRM_SECONDS = 30.0, 10.0
-NO_CONFIGURATION = "NoWebhookConfiguration"
 OTHER_CA_BUNDLE = "OtherCaBundle"
 NOT_READABLE = "NotReadable"
-_APPLY = "apply the webhook's manifests again (kubectl apply -k, docs/installation.md)"
 _CERTIFICATES = "run rdma-webhook certs status, which shows what to do"
 _CALLED = "The API server calls the webhook for pods that opted in, and for this object."
 
@@ -48,19 +43,6 @@ class ObjectReader(Protocol):
 
     def read(self, path: str) -> JsonObject | None:
         """Return an object; None if it does not exist. Raise ClusterError without an answer."""
-
-
-class ExpectedRegistration(NamedTuple):
-    """One of the two webhook configurations of an installation, as it should be."""
-
-    #: The value of the metric's label: mutating or validating.
-    label: str
-    #: What the API server sends to the webhook: pods or FabricConfigurations.
-    objects: str
-    configuration: WebhookConfiguration
-    service: Service
-    #: Yields what it selects by mistake.
-    mistakes: Callable[[Registration], Iterator[Mistake]]
 
 
 class CallCheck:
@@ -115,7 +97,7 @@ class CallCheck:
         mistake = self._mistake(expected, document)
         if mistake is None:
             return Condition("Called", True, "Called", _CALLED)
-        remedy = _CERTIFICATES if mistake.reason == OTHER_CA_BUNDLE else _APPLY
+        remedy = _CERTIFICATES if mistake.reason == OTHER_CA_BUNDLE else APPLY_AGAIN
         text = f"{configuration} {mistake.text}; {remedy}."
         return Condition("Called", False, mistake.reason, text)
 
@@ -123,21 +105,10 @@ class CallCheck:
         self, expected: ExpectedRegistration, document: JsonObject | None
     ) -> Mistake | None:
         """Return the first mistake; None without one."""
-        if document is None:
-            text = (
-                f"does not exist, so the API server does not send {expected.objects} to the webhook"
-            )
-            return Mistake(NO_CONFIGURATION, text)
-        name = expected.configuration.webhook
-        registration = next(iter(registrations_named(name, (document,))), None)
-        if registration is None:
-            return Mistake(NO_CONFIGURATION, f"has no webhook {name}")
-        mistakes = (
-            *expected.mistakes(registration),
-            *service_mistakes(registration, expected.service),
-            *self._ca_mistakes(registration),
-        )
-        return next(iter(mistakes), None)
+        mistakes = registration_mistakes(expected, document)
+        registration = expected.registration(document) if document else None
+        ca_mistakes = self._ca_mistakes(registration) if registration else ()
+        return next(chain(mistakes, ca_mistakes), None)
 
     def _ca_mistakes(self, registration: Registration) -> Iterator[Mistake]:
         bundle, chain = ca_bundle_of(registration), self._chain()
@@ -186,17 +157,5 @@ def call_check_of(
     pods, fabrics = webhook_configurations(
         options.webhook_configuration, options.validating_webhook_configuration
     )
-    service_with = partial(Service, namespace, options.service)
-    registrations = (
-        ExpectedRegistration(
-            "mutating", "pods", pods, service_with(mutate.PATH), mutating_webhook_mistakes
-        ),
-        ExpectedRegistration(
-            "validating",
-            "FabricConfigurations",
-            fabrics,
-            service_with(validate.PATH),
-            validating_webhook_mistakes,
-        ),
-    )
+    registrations = expected_registrations(pods, fabrics, namespace, options.service)
     return CallCheck(partial(connect, options.kubeconfig), registrations, chain, replica)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from webhook.config.findings import text_after_path
 from webhook.config.load import LoadedConfiguration
+from webhook.config.replica_reports import ReplicaReport
 from webhook.model.fabric import CompiledConfiguration
 from webhook.model.inventory import FabricCapacity, build_inventory
 from webhook.model.json import JsonObject
@@ -39,17 +40,6 @@ class Condition(NamedTuple):
     #: A word in CamelCase.
     reason: str
     message: str
-
-
-class ReplicaReport(NamedTuple):
-    """What a replica uses for its decisions, for the other replicas and for people."""
-
-    #: The hash of the configuration in use; "" without one.
-    config: str
-    #: metadata.generation of the object that had it; 0 without one.
-    generation: int
-    #: The version of the program.
-    version: str
 
 
 class StatusUpdate(NamedTuple):

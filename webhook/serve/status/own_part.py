@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from webhook.config.replica_reports import ReplicaReport, replica_reports
 from webhook.model.json import JsonObject
 from webhook.serve.sources.configuration_object import ObservedObject
 from webhook.serve.sources.kept_specs import KeptSpec, kept_specs, with_newest
-from webhook.serve.status.content import ReplicaReport
-from webhook.serve.status.replicas import OwnEntry, expired, replica_reports
+from webhook.serve.status.replicas import OwnEntry, expired
 from webhook.serve.status.writer import PATH, StatusApi, StatusLease
 
 

@@ -1,60 +1,21 @@
-"""The configuration that each replica uses: `status.replicas`, a map by the names of their pods.
+"""A replica's own entry of `status.replicas`, and the entries to remove.
 
 Each replica writes its own entry, and the policy rdma-webhook-guard-status keeps it from writing
-another's. So a person, and the holder of the Lease, see replicas that disagree.
+another's. `webhook.config.replica_reports` reads them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from datetime import datetime, timedelta
 
+from webhook.config.replica_reports import REFRESH, ReplicaReport, StoredReport
 from webhook.model.json import JsonObject
-from webhook.serve.status.content import ReplicaReport
 
-#: The age of an entry at which its replica writes it again.
-REFRESH = timedelta(minutes=5)
-#: The age at which an entry no longer counts: its replica was killed, and did not remove it. As far
-#: in the future, it does not count either: no clock is that wrong.
-LIVE = timedelta(minutes=6)
 #: The age at which the writer of the status removes an entry.
 EXPIRY = timedelta(minutes=15)
 #: The time within which the watch delivers this replica's own write.
 _DELIVERY = timedelta(seconds=10)
-
-
-class StoredReport(NamedTuple):
-    """An entry of `status.replicas`."""
-
-    report: ReplicaReport
-    #: When its replica wrote it.
-    seen_at: datetime
-
-
-def replica_reports(status: Mapping[str, object]) -> dict[str, StoredReport]:
-    """Return the entries of a status by the names of their pods; one of another form is expired."""
-    entries = status.get("replicas")
-    return (
-        {name: _read(entry) for name, entry in entries.items()} if isinstance(entries, dict) else {}
-    )
-
-
-def _read(entry: object) -> StoredReport:
-    fields = entry if isinstance(entry, dict) else {}
-    try:
-        seen = datetime.fromisoformat(fields["seen"])
-        report = ReplicaReport(fields["config"], int(fields["generation"]), fields["version"])
-        return StoredReport(report, seen.astimezone(UTC))
-    except (KeyError, OverflowError, TypeError, ValueError):
-        return StoredReport(ReplicaReport("", 0, ""), datetime.min.replace(tzinfo=UTC))
-
-
-def live_reports(stored: Mapping[str, StoredReport], now: datetime) -> dict[str, ReplicaReport]:
-    """Return the reports of replicas that run."""
-    return {
-        name: entry.report for name, entry in stored.items() if abs(now - entry.seen_at) <= LIVE
-    }
 
 
 def expired(stored: Mapping[str, StoredReport], now: datetime) -> list[str]:
