@@ -103,6 +103,10 @@ class CertificateFiles:
 #: The cipher suites for TLS 1.2, as OpenSSL names them; TLS 1.3 has only AEAD suites anyway. CBC
 #: suites allow padding oracle attacks (RFC 7457), and Go, curl and browsers support these.
 AEAD = "ECDHE+AESGCM:ECDHE+CHACHA20"
+#: The only group for the key exchange, which all clients have (RFC 8446, 9.1). By default, OpenSSL
+#: also accepts ffdhe8192, for which a server computes 110 ms, and a client not even its own share
+#: (CVE-2002-20001, D(HE)at). Python before 3.15 cannot allow several groups.
+GROUP = "prime256v1"
 
 
 def _context(client_ca: bytes | None) -> ssl.SSLContext:
@@ -113,6 +117,7 @@ def _context(client_ca: bytes | None) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_ciphers(AEAD)
+    context.set_ecdh_curve(GROUP)
     # The API server offers only this (client-go, rest/transport: NextProtos).
     context.set_alpn_protocols(["http/1.1"])
     if client_ca is not None:

@@ -128,6 +128,30 @@ def test_suites(server: Running, listener: str, suites: str, protocol: str | Non
     assert spoken == protocol
 
 
+@pytest.mark.parametrize("listener", ["mutate", "preview"])
+@pytest.mark.parametrize(
+    ("group", "accepted"),
+    [("prime256v1", True), ("ffdhe8192", False), ("ffdhe2048", False), ("secp521r1", False)],
+)
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_groups(
+    server: Running, listener: str, group: str, accepted: bool, version: ssl.TLSVersion
+) -> None:
+    """A handshake with ffdhe8192 would stop the server for a tenth of a second."""
+    client = server.tls.client
+    client.minimum_version = client.maximum_version = version
+    client.set_ecdh_curve(group)
+    spoken = None
+    with (
+        suppress(ssl.SSLError),
+        socket.create_connection(("127.0.0.1", server.ports[listener])) as raw,
+        client.wrap_socket(raw, server_hostname="localhost") as tls,
+    ):
+        spoken = tls.version()
+
+    assert (spoken is not None) == accepted
+
+
 def test_plain_http_on_a_tls_port_does_no_harm(server: Running) -> None:
     """Plain HTTP only ends its own connection; other clients get their answers."""
     with socket.create_connection(("127.0.0.1", server.ports["mutate"])) as raw:

@@ -84,7 +84,7 @@ def test_content_is_no_credit_for_later_records(server: Running) -> None:
 def test_each_request_may_have_some_tiny_records(server: Running) -> None:
     """Programs send a head line by line, or a document as they write it."""
     body = review()
-    size = len(body) // (RECORDS - 50) + 1
+    size = len(body) // (RECORDS - 10) + 1
     with _connect(server) as client:
         for _ in range(3):
             _send_pieces(client, body, size)

@@ -2,7 +2,8 @@
 
 A record may carry one byte, or only a KeyUpdate, and TLS 1.3 allows any number of these (RFC 8446,
 4.6.3). OpenSSL needs up to 20 µs for each, and the limits of HTTP do not see them: a single client
-that sends 2 MB/s of them would take all the time of the event loop.
+that sends 2 MB/s of them would take all the time of the event loop. Nor may a request have many:
+an address can send one on each of its 850 connections at once, and again after the answers.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from uvloop.loop import SSLProtocol  # type: ignore[attr-defined]
 
 from webhook.serve.transport.budget import ConnectionUsage
 
-#: Records of a handshake or of a request that may have any content. Programs that send a request
-#: line by line stay below it.
-RECORDS = 250
+#: Records of a handshake or of a request that may have any content. Programs that send a head line
+#: by line stay below it.
+RECORDS = 50
 #: Bytes of content for each further record. Go begins with records of 1.2 kB, others send 16 KiB.
 BYTES_PER_RECORD = 1024
 #: type, version, length (RFC 8446, 5.1)

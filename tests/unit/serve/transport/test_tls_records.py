@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.unit.serve.transport.test_budget import LIMITS, RecordedUsage
+from webhook.serve.listener import LIMITS as LISTENER_LIMITS
 from webhook.serve.transport.budget import Budget
 from webhook.serve.transport.tls_records import BYTES_PER_RECORD, RECORDS, RecordLimit
 
@@ -81,6 +82,12 @@ def test_what_is_above_the_limit_does_not_reach_tls() -> None:
     wire.send(record(0))
     assert (wire.usage.ended, wire.usage.reason) == (True, "refused")
     assert len(wire.tls.arrived) == 5 * RECORDS
+
+
+def test_all_connections_of_an_address_take_little_time() -> None:
+    """Each may have as many records before a request, and OpenSSL needs 11 µs for a KeyUpdate."""
+    limits = LISTENER_LIMITS["mutate"]
+    assert RECORDS * limits.per_address / limits.connection * 11e-6 < 0.5
 
 
 @pytest.mark.parametrize(
