@@ -30,7 +30,7 @@ HELM = {"global"}
 
 def copied() -> list[str]:
     """Return the files of the manifests that the chart has copies of."""
-    return sorted(str(file.relative_to(COPIES)) for file in COPIES.rglob("*.yaml"))
+    return sorted(str(file.relative_to(COPIES)) for file in COPIES.rglob("*.*"))
 
 
 @pytest.mark.parametrize("name", copied())
@@ -47,7 +47,7 @@ def test_every_copy_is_rendered() -> None:
     """Each is named in a template, by its whole path or by its name in base."""
     for name in copied():
         stem = name.removeprefix("base/").removesuffix(".yaml")
-        assert f'"{name}"' in TEMPLATES or f'"{stem}"' in TEMPLATES, name
+        assert f'{name}"' in TEMPLATES or f'"{stem}"' in TEMPLATES, name
 
 
 def test_the_chart_is_this_version() -> None:
