@@ -48,10 +48,7 @@ from webhook.serve.status.lease import NAME as LEASE
 
 ROOT = Path(__file__).parents[2]
 MANIFESTS = ROOT / "manifests"
-#: Without the chart, which renders its files: tests/unit/test_chart.py.
-FILES = sorted(
-    file for file in MANIFESTS.rglob("*.yaml") if "chart" not in file.relative_to(MANIFESTS).parts
-)
+FILES = sorted(MANIFESTS.rglob("*.yaml"))
 #: How long a request may still run after draining: uvicorn's graceful shutdown.
 GRACEFUL_SECONDS = 10
 

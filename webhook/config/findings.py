@@ -19,7 +19,7 @@ MAX_FINDINGS = 100
 FILE_UNREADABLE = Code(
     "FileUnreadable",
     "The file cannot be read, is larger than the maximum, or is not UTF-8.",
-    "Check the name, the permissions and the encoding of the file.",
+    "Check the name, the permissions, the size and the encoding of the file.",
 )
 NOT_YAML = Code("NotYAML", "The file is not YAML.", "Correct the line that the message names.")
 YAML_UNSUPPORTED = Code(

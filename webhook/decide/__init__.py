@@ -175,7 +175,8 @@ def _note_facts(draft: Draft, analysis: PodAnalysis) -> None:
     )
     for name in list(unknown or ())[:_MAX_CLAIMS]:
         message = (
-            f"ResourceClaim {name:.60} could not be read, so its devices were guessed from names"
+            f"ResourceClaim {name:.60} could not be read, so its devices were guessed from the "
+            "names in the pod"
         )
         draft.warned("", CLAIM_UNKNOWN, message)
 

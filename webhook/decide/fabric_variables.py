@@ -25,8 +25,8 @@ from webhook.model.transport_variables import allows_rdma
 
 #: The remedy where envFrom, whose variables are unknown, may set a variable of ours.
 CHECK_ENV_FROM = (
-    "Check whether the ConfigMaps and Secrets of envFrom set these variables; if they do not, set "
-    "them in env."
+    "If no ConfigMap or Secret of envFrom sets a variable that the webhook left out, set that "
+    "variable in env."
 )
 
 UCX_TLS = "UCX_TLS"

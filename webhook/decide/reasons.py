@@ -95,11 +95,12 @@ FACTS_UNKNOWN = Reason(
 )
 CLAIM_UNKNOWN = Reason(
     "ClaimUnknown",
-    "A ResourceClaim of the pod could not be read, so its devices were guessed from names.",
+    "A ResourceClaim of the pod could not be read, so its devices were guessed from the names in "
+    "the pod.",
     remedy=(
         "Check that the ResourceClaim exists in the namespace: without it, the pod stays Pending. "
         "If it exists now, create the pod again. For a preview, use --live, or add the claim to "
-        "the facts."
+        "the file of --facts."
     ),
 )
 NAMESPACE_FABRIC = Reason(

@@ -24,7 +24,8 @@ _FABRIC_WITHOUT_NODES = Code(
 _NO_NODE_TAKES_PODS = Code(
     "NoNodeTakesPods",
     "Nodes belong to the fabric, but each is cordoned, not ready or tainted by Kubernetes.",
-    "Fix the problems listed below for this fabric; until then, pods for the fabric stay pending.",
+    "Fix the other problems of the fabric's nodes, which `rdma-webhook fabrics` lists; until then, "
+    "pods for the fabric stay pending.",
 )
 _NODE_CORDONED = Code(
     "NodeCordoned",

@@ -590,7 +590,10 @@ def test_unknown_claims_are_warned_of() -> None:
             "",
             "warned",
             "ClaimUnknown",
-            f"ResourceClaim {name} could not be read, so its devices were guessed from names",
+            (
+                f"ResourceClaim {name} could not be read, so its devices were guessed from the "
+                "names in the pod"
+            ),
         )
         for name in "abc"
     ]

@@ -277,8 +277,8 @@ def test_accelerators_of_other_vendors() -> None:
     assert chosen(amd) == Selection(
         reason=DEVICE_NOT_LISTED,
         message=(
-            "container trainer requests amd.com/gpu, which no fabric lists; add it to gpuResources "
-            "of the fabric that has it"
+            "container trainer requests amd.com/gpu, which no fabric lists; add amd.com/gpu to "
+            "gpuResources of the fabric that has it"
         ),
     )
     tpu = privileged("google.com/tpu")
@@ -327,7 +327,7 @@ def test_a_device_beside_a_claim_is_not_to_be_listed() -> None:
     message = (
         "container b requests example.com/npu, which no fabric lists, and has resource claims; set "
         'rdma.lab/containers and rdma.lab/fabric; also set rdma.lab/devices to "0" if a claim '
-        "brings the NIC"
+        "provides the NIC"
     )
     assert chosen(manifest) == Selection(reason=GPU_BY_CLAIM, message=message)
 

@@ -61,7 +61,7 @@ _NAMING_VARIABLES = {"nccl": "NCCL_IB_HCA", "ucx": "UCX_NET_DEVICES", "nvshmem":
     tolerates_other_errors=True,
 )
 def hca_names(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject devices that are not `name[:port[:rail[:plane]]]`, such as `mlx5_*` and `=mlx5_0`.
+    """Reject devices, such as `mlx5_*` and `=mlx5_0`, that are not `name[:port[:rail[:plane]]]`.
 
     An error: NCCL finds no device and silently falls back to sockets.
     """

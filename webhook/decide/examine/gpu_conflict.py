@@ -30,8 +30,8 @@ GPU_NOT_ON_FABRIC = Reason(
     "The pod requests a GPU that no known node of its fabric offers.",
     remedy=(
         "Request the GPU of the fabric's nodes. If the pod is meant for other nodes, remove the "
-        "annotation rdma.lab/fabric; an RDMA resource of those nodes' own device plugin stays "
-        "unchanged."
+        "annotation rdma.lab/fabric. If the pod requests an RDMA resource that those nodes offer, "
+        "the webhook leaves that resource unchanged."
     ),
     rdma="unsure",
 )

@@ -44,7 +44,7 @@ NO_TARGET = Reason(
 )
 DEVICE_NOT_LISTED = Reason(
     "DeviceNotListed",
-    "The pod requests a device that no fabric lists, and no other GPU or RDMA resource.",
+    "The pod requests a device that no fabric lists, and requests no other GPU or RDMA resource.",
     remedy=(
         "If the name of the resource is wrong, correct it. If the resource is a GPU, add it to "
         "gpuResources of the fabric that has it; until then, set rdma.lab/containers and "
@@ -70,16 +70,19 @@ GPU_BY_CLAIM = Reason(
     "GPUByClaim",
     "The pod gets devices of unknown kind through DRA claims; set rdma.lab/containers.",
     remedy=(
-        "List the containers that use the GPUs in rdma.lab/containers: NAME,NAME. If a claim also "
-        'provides their NICs, set rdma.lab/fabric, and rdma.lab/devices: "0", so that no NIC is '
-        "requested twice."
+        "Set rdma.lab/containers to the names of the containers that use the GPUs, separated by "
+        "commas. If a claim also provides the NICs, set rdma.lab/fabric, and rdma.lab/devices: "
+        '"0", so that no NIC is requested twice.'
     ),
     rdma="no",
 )
 CONTAINERS_REQUIRED = Reason(
     "ContainersRequired",
     "The pod sets rdma.lab/fabric, but does not name the containers that need RDMA.",
-    remedy="List the containers that need RDMA in rdma.lab/containers: NAME,NAME.",
+    remedy=(
+        "Set rdma.lab/containers to the names of the containers that need RDMA, separated by "
+        "commas."
+    ),
     rdma="no",
 )
 TAKEN_FOR_LAUNCHER = Reason(
@@ -288,11 +291,12 @@ def _unlisted_device(
     subject = f"container {container.name} requests {name}"
     if name == TPU:
         return Selection(reason=NO_TARGET, message=f"{subject}, but TPUs do not use RDMA NICs")
-    condition = "" if name in OTHER_ACCELERATORS else f"if {name} is a GPU, "
-    remedy = f"{condition}add it to gpuResources of the fabric that has it"
-    if not condition and container.privileged and _is_root(pod, container, configuration):
-        addition = "add that GPU to gpuResources of its fabric"
-        message = f"privileged {subject}, which no fabric lists; {addition}"
+    is_gpu = name in OTHER_ACCELERATORS
+    addition = f"add {name}" if is_gpu else f"if {name} is a GPU, add it"
+    remedy = f"{addition} to gpuResources of the fabric that has it"
+    if is_gpu and container.privileged and _is_root(pod, container, configuration):
+        remedy = "add that GPU to gpuResources of its fabric"
+        message = f"privileged {subject}, which no fabric lists; {remedy}"
         return Selection(reason=PRIVILEGED_WITH_GPU, message=message)
     hint = suggestion(name, configuration.by_gpu, compared=_COMPARED)
     message = f"{subject}, which no fabric lists{hint}; {remedy}"
@@ -306,7 +310,7 @@ def _claim_message(name: str, container: Container) -> str:
     """
     remedy = (
         f"set {CONTAINERS_ANNOTATION} and {FABRIC_ANNOTATION}; also set {DEVICES_ANNOTATION} to "
-        '"0" if a claim brings the NIC'
+        '"0" if a claim provides the NIC'
     )
     return (
         f"container {container.name} requests {name}, which no fabric lists, and has resource "

@@ -39,8 +39,8 @@ USER_VALUE = Reason(
 )
 OTHER_FABRIC = Reason(
     "OtherFabricsValue",
-    "The value is one that the webhook sets for a different fabric, or for the other network (the "
-    "host's or the pod's own); it is kept.",
+    "A variable has a value that the webhook sets for a different fabric, or for the other network "
+    "(the host's or the pod's own); the value is kept.",
     remedy="Remove the value; the webhook then sets the right one.",
 )
 HCA_NOT_OF_FABRIC = Reason(
@@ -176,7 +176,8 @@ NOT_CONFIGURED = Reason(
 )
 ENV_FROM = Reason(
     "EnvFrom",
-    "envFrom may set these variables; those for NCCL go into /etc/nccl.conf instead.",
+    "envFrom may set the fabric's variables, so the webhook added none of them to env; those for "
+    "NCCL go into /etc/nccl.conf instead.",
     remedy=CHECK_ENV_FROM,
 )
 NOT_FORWARDED = Reason(

@@ -40,11 +40,13 @@ HCOLL_SET = Reason(
     remedy="If the job hangs, remove the variable; the webhook then switches hcoll off.",
 )
 ENV_FROM = Reason(
-    "EnvFrom", "envFrom may set the variable, so it was not added.", remedy=CHECK_ENV_FROM
+    "EnvFrom",
+    f"envFrom may set {HCOLL_VARIABLE}, so the webhook did not add that variable.",
+    remedy=CHECK_ENV_FROM,
 )
 NO_MPI = Reason(
     "NoMPI",
-    "envFrom may set the variable, and nothing in the container suggests MPI.",
+    f"envFrom may set {HCOLL_VARIABLE}, and nothing in the container suggests MPI.",
     remedy="",
     reportable=False,
 )
@@ -64,13 +66,13 @@ OTHER_USER = Reason(
 )
 SCRIPT_TOO_LARGE = Reason(
     "ScriptTooLarge",
-    "A launching script was not edited: the pod's scripts exceed 32 KiB in total, have too many "
-    "commands, or nest deeper than 64 levels.",
+    "A script that launches ranks was not edited: the pod's scripts exceed 32 KiB in total, have "
+    "too many commands, or nest deeper than 64 levels.",
     remedy="If the job hangs, add -mca coll_hcoll_enable 0 to mpirun.",
 )
 SCRIPT_UNCLEAR = Reason(
     "ScriptUnclear",
-    "A launching script was not edited: it is unclear how a shell interprets it.",
+    "A script that launches ranks was not edited: it is unclear how a shell interprets it.",
     remedy="If the job hangs, add -mca coll_hcoll_enable 0 to mpirun.",
 )
 

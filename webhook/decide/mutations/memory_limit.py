@@ -30,7 +30,7 @@ UNKNOWN = Reason(
     "The namespace's LimitRanges and quotas are unknown.",
     remedy=(
         "Create the pod again: by now, the webhook has read its namespace. For a preview, use "
-        "--live, or add the namespace to the facts."
+        "--live, or add the namespace to the file of --facts."
     ),
 )
 REQUIRED = Reason(
@@ -51,12 +51,13 @@ READ = Reason(
 )
 GUARANTEED = Reason(
     "Guaranteed",
-    "The pod's QoS class is Guaranteed, which keep-guaranteed preserves.",
+    "The pod's QoS class is Guaranteed, and the policy keep-guaranteed keeps the memory limit of "
+    "such a pod.",
     remedy="Make sure that the limit covers the job's memory and all memory that it registers.",
 )
 SHARED_GPU = Reason(
     "SharedGPU",
-    "A container with a MIG slice or a shared GPU shares its node.",
+    "A container with a MIG slice or a shared GPU shares its node, so its memory limit is kept.",
     remedy=(
         "Request whole GPUs. To remove the memory limit anyway, set rdma.lab/memory-limit: drop."
     ),

@@ -14,7 +14,9 @@ PINNED = Reason("Pinned", "The fabric's nodeSelector was added.", remedy="")
 PRESENT = Reason("Present", "The pod already selects the fabric's nodes.", remedy="")
 NOT_CONFIGURED = Reason("NotConfigured", "The fabric has pin: never.", remedy="", reportable=False)
 SELECTED = Reason(
-    "UserSelects", "The pod itself selects nodes by one of the fabric's keys.", remedy=""
+    "UserSelects",
+    "The pod itself selects nodes by a label of the fabric's nodeSelector.",
+    remedy="",
 )
 
 _PATH = ("spec", "nodeSelector")

@@ -84,8 +84,8 @@ RANKS_UNKNOWN = Reason(
     "RanksUnknown",
     "The pod starts ranks, but whether they run in it or in other pods is unknown.",
     remedy=(
-        "If the container's own ranks use RDMA, list the container in rdma.lab/containers. If "
-        "it only starts ranks in other pods, no action is needed."
+        "If ranks run in the pod itself and use RDMA, set rdma.lab/fabric: NAME. If the pod only "
+        "starts ranks in other pods, no action is needed."
     ),
     rdma="unsure",
 )
@@ -172,7 +172,7 @@ def _launcher_verdict(launchers: tuple[Launcher, ...]) -> Verdict:
     for launcher in launchers:
         if not launcher.ranks_in_other_pods:
             remedy = f"if its ranks run in this pod, set {FABRIC_ANNOTATION}"
-            return Verdict.of(RANKS_UNKNOWN, f"launcher ({launcher.evidence}); {remedy}")
+            return Verdict.of(RANKS_UNKNOWN, f"launcher ({launcher.evidence}): {remedy}")
     return Verdict.of(LAUNCHER, f"launcher ({launchers[0].evidence}): {LAUNCHER.clause}")
 
 

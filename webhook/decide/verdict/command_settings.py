@@ -21,8 +21,8 @@ COMPUTED = Reason(
 )
 POSSIBLE = Reason(
     "SettingPossible",
-    "A setting in the command turns RDMA off under a condition, or for some of its processes, "
-    "or a hook or probe of the container writes such a setting to a file.",
+    "A setting in the command turns RDMA off under a condition or for only some of the command's "
+    "processes; or a hook or probe of the container writes such a setting to a file.",
     remedy=(
         "Remove the setting from the command or hook if it is not needed. If it affects only "
         "processes without RDMA, no action is needed."

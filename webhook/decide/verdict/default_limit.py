@@ -17,10 +17,10 @@ from webhook.model.pod.qos import amount_at
 DEFAULT_LIMIT = Reason(
     "DefaultMemoryLimit",
     "A LimitRange gave a container its default memory limit, and all memory that the container "
-    "registers counts against it.",
+    "registers counts against that limit.",
     remedy=(
-        "Set limits.memory of the container to what the job needs together with all memory that "
-        "it registers. If the limit is high enough, set rdma.lab/memory-limit: keep."
+        "Set limits.memory of the container high enough for the job's memory and all memory that "
+        "the job registers. If the limit is already high enough, set rdma.lab/memory-limit: keep."
     ),
     rdma="unsure",
 )

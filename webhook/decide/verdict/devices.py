@@ -171,7 +171,7 @@ TEMPLATE_UNKNOWN = Reason(
     "Whether the namespace has the fabric's ResourceClaimTemplate is unknown.",
     remedy=(
         "Check whether the template exists: kubectl get resourceclaimtemplates. For a preview, "
-        "use --live, or add the template to the facts."
+        "use --live, or add the template to the file of --facts."
     ),
     rdma="unsure",
 )

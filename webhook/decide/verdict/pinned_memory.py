@@ -161,4 +161,4 @@ def _other_user(pod: PatchedPod, patched: PatchedTarget) -> MemoryObstacle:
         return MemoryObstacle(f"has an image that runs as {image_user}")
     assert patched.settings.user is not None
     clause = f"loses {CAPABILITY} ({patched.settings.user.source})"
-    return MemoryObstacle(clause, f"let it keep root and {CAPABILITY}", _STAY_ROOT)
+    return MemoryObstacle(clause, f"let it stay root and keep {CAPABILITY}", _STAY_ROOT)

@@ -31,7 +31,7 @@ _OTHER_TEXTS = (
     (re.compile(r"[\0\ufffd]"), "is not text"),
     (
         re.compile(r"^kind: FabricConfiguration\b|^fabrics:", re.MULTILINE),
-        "is a fabrics file, the output of discover (rdma-webhook check-config checks it)",
+        "is a fabrics file, such as discover writes (rdma-webhook check-config checks it)",
     ),
     (
         re.compile(r'^\s{0,8}(?:- )?"?kind"?: "?(?:Node|NodeList|List)\b', re.MULTILINE),

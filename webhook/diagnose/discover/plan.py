@@ -337,7 +337,10 @@ def _requirements(group: Group, mode: Mode, devices: Devices) -> Iterable[str]:
         yield "SR-IOV enabled in the BIOS and the cards' firmware, and the SR-IOV network operator"
         yield "Multus, and an IPAM plugin for the networks"
     elif mode == "dra":
-        yield "the ResourceClaimTemplate in each namespace with such pods (--plugin writes it)"
+        yield (
+            "the ResourceClaimTemplate in each namespace with pods for this fabric (--plugin "
+            "writes it)"
+        )
     else:
         yield "NVIDIA's network operator (its SR-IOV device plugin), Multus and an IPAM plugin"
         yield "cards that nothing else on the node uses, since a pod gets the whole device"

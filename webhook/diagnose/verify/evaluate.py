@@ -46,7 +46,7 @@ MIXED_TRANSPORTS = Code(
 NOT_TESTED = Code(
     "NotTested",
     "An HCA of the fabric (-c and --fabric) has no result.",
-    "Run ib_write_bw -d HCA on each HCA that has no result (nccl-tests uses NCCL_IB_HCA).",
+    "Run ib_write_bw -d HCA on each HCA that has no result.",
 )
 FILE_CODES = (MIXED_TRANSPORTS, NOT_TESTED)
 

@@ -79,8 +79,8 @@ QUICK = Code(
 )
 TOO_FEW_PEERS = Code(
     "NoPeers",
-    "Fewer than three runs can be compared, and NVIDIA's own test has either no limit for the "
-    "latency or a lower one.",
+    "Fewer than three runs can be compared, and NVIDIA's own test has no limit for the latency, or "
+    "the latency is above that limit.",
     "To compare latencies, pass the output of at least three pairs of nodes.",
 )
 OVER_RDMA = Code(

@@ -30,8 +30,8 @@ ADDED_AT_ADMISSION = Code(
     "AddedAtAdmission",
     "What the verdict blames is not in the template that the pod was created from: another webhook "
     "or a policy added it when the pod was created.",
-    "Find out what added it: kubectl get mutatingwebhookconfigurations lists the webhooks. Then "
-    "create the pod again.",
+    "Find out what added it: kubectl get mutatingwebhookconfigurations lists the webhooks. Correct "
+    "that webhook or policy, and create the pod again.",
 )
 CODES = (ADDED_AT_ADMISSION,)
 
@@ -162,7 +162,10 @@ def mutators_remedy(evidence: PodEvidence, *, are_labels: bool) -> str:
     authors = [*filter(None, [runtime_class]), *(evidence.other_mutators or ())]
     if not authors:
         return ADDED_AT_ADMISSION.remedy
-    return f"Check what changes pods at admission: {'; '.join(authors)}. Then create the pod again."
+    return (
+        f"Check what changes pods at admission: {'; '.join(authors)}. Correct the one that "
+        "added it, and create the pod again."
+    )
 
 
 def _may_have_placed(evidence: PodEvidence) -> bool:

@@ -13,7 +13,8 @@ CHANGED_AFTERWARDS = Code(
     "The pod no longer matches its rdma.lab/status: another webhook, a policy or a person changed "
     "the pod after the webhook's call.",
     "Find out what changed the pod: kubectl get mutatingwebhookconfigurations lists the webhook "
-    "configurations, which are called in the order of their names. Then create the pod again.",
+    "configurations, which are called in the order of their names. Prevent that change, and create "
+    "the pod again.",
 )
 CODES = (CHANGED_AFTERWARDS,)
 
@@ -33,7 +34,8 @@ def _change_remedy(evidence: PodEvidence, comparison: Comparison) -> str:
     if evidence.later_mutators:
         names = "; ".join(evidence.later_mutators)
         return (
-            f"Check what may change the pod after rdma-webhook: {names}. Then create the pod again."
+            f"Check what may change the pod after rdma-webhook: {names}. Prevent that change, and "
+            "create the pod again."
         )
     if evidence.later_mutators == () and comparison.changes:
         nobody = "No webhook or policy that selects the pod runs after rdma-webhook"

@@ -57,7 +57,9 @@ _START_FAILURES = (
             "CreateContainerConfigError",
             "A container refers to a ConfigMap, a Secret or a key that does not exist, or its user "
             "contradicts runAsNonRoot.",
-            "Create the object that the message names, or add the key that it lacks.",
+            "Create the object that the message names, or add the key that it lacks. If the "
+            "message is about runAsNonRoot, remove that field from the securityContext of the pod "
+            "or the container.",
         ),
         "a ConfigMap, a Secret or a key that it refers to does not exist",
     ),
@@ -188,7 +190,7 @@ def _not_started_finding(title: str, waiting: Waiting) -> Finding:
     code, cause = _CODES_AND_CAUSES[waiting.reason]
     remedy = code.remedy
     if _NON_ROOT.search(waiting.message):
-        cause, remedy = "its user is root, against runAsNonRoot", _REMOVE_NON_ROOT
+        cause, remedy = "its user contradicts runAsNonRoot", _REMOVE_NON_ROOT
     return code.finding(
         "error", f"{title} cannot start, since {cause}: {cut(waiting.message)}", remedy
     )

@@ -104,8 +104,8 @@ def _selects_no_node(start: str, status: ControllerStatus) -> Iterator[Finding]:
     """Yield a finding on a DaemonSet, the only kind with the field, that no node is for."""
     if status.desired_number_scheduled == 0:
         text = (
-            f"{start}, since no node matches its nodeSelector and affinity, or each that does has "
-            "a taint that its pod template does not tolerate."
+            f"{start}, since no node matches its nodeSelector and affinity, or each matching node "
+            "has a taint that its pod template does not tolerate."
         )
         remedy = (
             "Compare the pod template with the labels of the nodes (kubectl get nodes "

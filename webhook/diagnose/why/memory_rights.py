@@ -16,7 +16,8 @@ from webhook.diagnose.why.stand_in import is_gpu_name
 from webhook.model.finding import Code, Finding
 
 MAY_LOCK_MEMORY = Code(
-    "MayLockMemory", "A new process of a container may lock as much memory as RDMA needs."
+    "MayLockMemory",
+    "A new process of a container is allowed to lock as much memory as RDMA needs.",
 )
 CANNOT_LOCK_MEMORY = Code(
     "CannotLockMemory",

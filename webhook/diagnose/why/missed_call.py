@@ -32,7 +32,8 @@ NOT_INSTALLED = Code(
 NO_CA_BUNDLE = Code(
     "NoCaBundle",
     "The webhook configuration has no caBundle, so the API server cannot call the webhook.",
-    "Ask the cluster administrator to run: rdma-webhook certs status. Then create the pod again.",
+    "Ask the cluster administrator to run rdma-webhook certs status, and to correct what it "
+    "reports. Then create the pod again.",
 )
 #: kubectl apply removes only what it applied itself before.
 _RESTORE = (
@@ -92,8 +93,9 @@ CODES = (
 
 _CREATE_AGAIN = "create the pod again"
 _COMPARE = (
-    "Compare its expression with the pod: kubectl get mutatingwebhookconfigurations -o yaml. If it "
-    f"leaves the pod out, meet it, or {_RESTORE}. Then {_CREATE_AGAIN}."
+    "Compare its expression with the pod: kubectl get mutatingwebhookconfigurations -o yaml. If "
+    "the expression leaves the pod out, change the pod so that it meets the expression, or "
+    f"{_RESTORE}. Then {_CREATE_AGAIN}."
 )
 
 

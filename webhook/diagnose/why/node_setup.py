@@ -85,7 +85,7 @@ def _unready_remedy(evidence: PodEvidence) -> str:
     arguments = shlex.join([evidence.name, "-n", evidence.namespace_name, "--force"])
     return (
         f"The deletion waits for the node. If its machine is off: kubectl delete pod {arguments}. "
-        "A process that still runs there would go on, beside that of the next pod."
+        "A process that still runs there would keep running alongside the next pod."
     )
 
 

@@ -44,8 +44,8 @@ def _remedy_against(evidence: PodEvidence, holders: Sequence[UnfinishedPod]) -> 
     owners = evidence.owners
     if owners and owners[0].kind != "Job" and all(_has_owner(evidence, pod) for pod in holders):
         return (
-            f"Other pods of {owners[-1].title} hold it ({names}): let each pod request less, let "
-            "there be fewer, or add nodes with the resource."
+            f"Other pods of {owners[-1].title} hold it ({names}): let each pod request less, run "
+            "fewer of these pods, or add nodes with the resource."
         )
     return (
         "Wait until one of these pods ends, request less, or give the pod a PriorityClass above "

@@ -80,7 +80,7 @@ class _Obstacle(NamedTuple):
 _OBSTACLES = (
     _Obstacle(
         "free ports",
-        "another pod uses a port of the node that it needs (hostPort, or hostNetwork)",
+        "another pod uses a host port that this pod needs (hostPort, or hostNetwork)",
         "Choose another port, wait until that pod ends, or use more nodes than such pods.",
     ),
     _Obstacle(

@@ -30,7 +30,7 @@ NOT_SELECTED = Code(
     "BlockedBySelection",
     "The pod is pending: its nodeSelector, affinity or nodeName excludes all nodes that offer what "
     "it requests.",
-    "Correct the nodeSelector or the affinity in the pod template, and create the pod again.",
+    "Correct the nodeSelector, affinity or nodeName in the pod template, and create the pod again.",
 )
 CORDONED_NODES = Code(
     "BlockedByCordon",

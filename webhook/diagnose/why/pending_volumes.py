@@ -33,7 +33,7 @@ VOLUME_ELSEWHERE = Code(
     "VolumeElsewhere",
     "The pod is pending: one of its volumes cannot be reached from any node that otherwise fits.",
     "Let the pod run on the volume's nodes (kubectl get pv -o yaml: nodeAffinity), or give it a "
-    "claim whose volume the nodes with its devices can reach.",
+    "PersistentVolumeClaim whose volume can be reached from the nodes that have the pod's devices.",
 )
 CODES = (VOLUME_CLAIM_MISSING, VOLUME_CLAIM_UNBOUND, VOLUME_ELSEWHERE)
 
@@ -66,8 +66,8 @@ def volume_findings(evidence: PodEvidence, message: str) -> Iterator[Finding]:
     if _ELSEWHERE.search(message):
         names = shortened_list(evidence.pod.spec.volume_claim_names)
         text = (
-            "The pod is pending: no node that otherwise fits can reach the volume of one of its "
-            f"claims ({names}). The scheduler reports: {cut(message)}"
+            "The pod is pending: no node that otherwise fits can reach the volume of one of the "
+            f"pod's PersistentVolumeClaims ({names}). The scheduler reports: {cut(message)}"
         )
         yield VOLUME_ELSEWHERE.finding("error", text)
 

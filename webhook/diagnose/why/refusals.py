@@ -27,7 +27,8 @@ QUOTA_EXCEEDED = Code(
     "QuotaExceeded",
     "The controller cannot create a pod: a ResourceQuota of the namespace does not allow it.",
     "Request less, delete pods that use the quota, or ask the cluster administrator to raise "
-    "it: kubectl describe quota. The controller then creates the pod automatically.",
+    "the quota, which kubectl describe quota shows. The controller then creates the pod "
+    "automatically.",
 )
 WEBHOOK_SILENT = Code(
     "WebhookSilent",
@@ -46,8 +47,8 @@ POD_SECURITY_REFUSED = Code(
 LIMIT_RANGE_EXCEEDED = Code(
     "LimitRangeExceeded",
     "The controller cannot create a pod: a LimitRange of the namespace does not allow it.",
-    "Correct the requests and limits, or ask the cluster administrator to change the LimitRange: "
-    "kubectl describe limitrange.",
+    "Correct the requests and limits, or ask the cluster administrator to change the LimitRange, "
+    "which kubectl describe limitrange shows.",
 )
 CODES = (QUOTA_EXCEEDED, WEBHOOK_SILENT, POD_SECURITY_REFUSED, LIMIT_RANGE_EXCEEDED)
 
@@ -107,8 +108,8 @@ def _quota_remedy(workload: Workload, name: str) -> str:
     arguments = shlex.join([name, "-n", workload.namespace])
     return (
         "Request less, delete pods that use the quota, or ask the cluster administrator to raise "
-        f"it: kubectl describe quota {arguments}. The controller then creates the pod "
-        "automatically."
+        f"the quota, which kubectl describe quota {arguments} shows. The controller then creates "
+        "the pod automatically."
     )
 
 
@@ -173,7 +174,8 @@ def _limit_range(workload: Workload, start: str, message: str) -> Finding:
     text = f"{start}, since a LimitRange of the namespace does not allow it: {cut(message)}"
     remedy = (
         f"See kubectl describe limitrange -n {shlex.quote(workload.namespace)}; ask the cluster "
-        f"administrator to change it, or request what it allows. {_retried(workload)}"
+        "administrator to change the LimitRange, or request what the LimitRange allows. "
+        f"{_retried(workload)}"
     )
     return LIMIT_RANGE_EXCEEDED.finding("error", text, remedy)
 

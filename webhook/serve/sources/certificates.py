@@ -20,8 +20,7 @@ from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions, webhook_configurations
 from webhook.serve.sources.certificate_api import certificate_watch, connect
-from webhook.serve.state import State
-from webhook.text.readiness import ReadinessCheck
+from webhook.serve.state import ReadinessCheck, State
 
 
 class CertificateSource(Protocol):

@@ -274,7 +274,7 @@ def test_a_value_that_is_not_seen_is_not_certain(
         verdict = verdict_on(pod(gpu(command=command, env=[site, {"name": name, **item}])))
         assert (verdict.rdma, verdict.because.code) == ("unsure", "ValueUnseen")
         assert verdict.message == (
-            f"container trainer sets {name} by {source}, and that value may keep {library} from "
+            f"container trainer sets {name} from {source}, and that value may keep {library} from "
             "using RDMA"
         )
 

@@ -162,7 +162,7 @@ def test_what_only_the_container_knows_is_not_certain() -> None:
     verdict = verdict_on(manifest)
     assert (verdict.rdma, verdict.because.code) == ("unsure", "ValueUnseen")
     assert verdict.message == (
-        "container trainer sets OMPI_MCA_pml by key p of ConfigMap m, and that value may keep "
+        "container trainer sets OMPI_MCA_pml from key p of ConfigMap m, and that value may keep "
         "MPI from using RDMA"
     )
 
@@ -237,8 +237,8 @@ def test_a_program_with_gpus_that_shows_no_library(
 def test_the_message_names_the_other_possibility() -> None:
     """NCCL's data does not depend on the settings of MPI."""
     assert verdict_on(pod(gpu(command=f"mpirun {TCP} ./solver".split()))).message == (
-        "container trainer runs Open MPI with pml ob1 and btl tcp,self; remove both (if NCCL moves "
-        "the data, it has no effect)"
+        "container trainer runs Open MPI with pml ob1 and btl tcp,self; remove both (no action is "
+        "needed if NCCL moves the data)"
     )
 
 

@@ -296,7 +296,7 @@ def test_a_command_that_leaves_root(words: list[str], source: str) -> None:
     assert judged(manifest) == UNKNOWN
     assert verdict_on(manifest).message == (
         f"container trainer loses IPC_LOCK ({source} in its command); "
-        "let it keep root and IPC_LOCK, or use nodes with LimitMEMLOCK=infinity"
+        "let it stay root and keep IPC_LOCK, or use nodes with LimitMEMLOCK=infinity"
     )
     warned = f"IPC_LOCK has no effect after {source}; containerd needs LimitMEMLOCK=infinity"
     assert decide_on(manifest).warnings[1] == f"rdma.lab: ipc-lock trainer: {warned}"
@@ -372,7 +372,7 @@ def test_a_script_that_leaves_root() -> None:
     verdict = verdict_on(*running_script("exec gosu 1000 torchrun a\n"))
     assert (verdict.rdma, verdict.because.code) == UNKNOWN
     assert verdict.message.startswith(
-        "container trainer loses IPC_LOCK (gosu 1000 in key a of ConfigMap m); let it keep root"
+        "container trainer loses IPC_LOCK (gosu 1000 in key a of ConfigMap m); let it stay root"
     )
     verdict = verdict_on(*running_script("ulimit -l 64\nexec gosu 1000 torchrun a\n"))
     assert verdict.message.endswith(

@@ -168,8 +168,8 @@ def test_a_launcher_of_a_program_that_shows_no_library(script: str, setting: str
     verdict = verdict_on(launcher(script))
     assert (verdict.rdma, verdict.because.code) == ("unsure", "MPIUnlessNccl")
     assert verdict.message == (
-        f"container trainer starts MPI's ranks with {setting}; remove that setting (if NCCL "
-        "moves the data, it has no effect)"
+        f"container trainer starts MPI's ranks with {setting}; remove that setting (no "
+        "action is needed if NCCL moves the data)"
     )
 
 

@@ -59,7 +59,7 @@ def test_a_launcher_may_run_its_ranks_itself() -> None:
     verdict = verdict_on(pod(container("main", command=["mpirun", "-np", "4", "a"])))
     assert (verdict.rdma, verdict.because.code) == ("unsure", "RanksUnknown")
     assert verdict.message == (
-        "launcher (mpirun in its command); if its ranks run in this pod, set rdma.lab/fabric"
+        "launcher (mpirun in its command): if its ranks run in this pod, set rdma.lab/fabric"
     )
     named = {"rdma.lab/fabric": "v100-ib"}
     here = pod(container("main", command=["mpirun", "-np", "4", "a"]), annotations=named)

@@ -112,7 +112,7 @@ def test_an_unknown_text_is_quoted(discover: Discover) -> None:
     ("text", "message"),
     [
         ("%PDF-1.7\n\0\n", "n1.txt: is not text; expected the output of ibstat"),
-        ("# Ours\nfabrics:\n- name: a\n", "n1.txt: is a fabrics file, the output of discover"),
+        ("# Ours\nfabrics:\n- name: a\n", "n1.txt: is a fabrics file, such as discover writes"),
         (NODES, "n1.txt: is output of kubectl (pass it with --nodes)"),
         ('{\n  "kind": "List"\n}\n', "n1.txt: is output of kubectl (pass it with --nodes)"),
     ],

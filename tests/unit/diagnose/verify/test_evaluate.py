@@ -323,8 +323,7 @@ def test_the_text() -> None:
         "  ✔ The log shows RDMA, with GPUDirect RDMA. It contains no bandwidth measurement.\n"
         "All runs\n"
         "  ? 1 HCA of the fabric has no result: mlx5_1. [NotTested]\n"
-        "    → Run ib_write_bw -d HCA on each HCA that has no result (nccl-tests uses\n"
-        "      NCCL_IB_HCA).\n"
+        "    → Run ib_write_bw -d HCA on each HCA that has no result.\n"
         "\n"
         "✘ error (PortDown): 2 ok, 1 unsure, 1 error\n"
     )

@@ -55,7 +55,10 @@ def test_a_variable(cluster_configuration: CompiledConfiguration | None) -> None
         "webhook or a policy added it when the pod was created."
     )
     assert explanation.answer.text.endswith(f" {sentence}")
-    remedy = f"Check what changes pods at admission: {HARDENING[0]}. Then create the pod again."
+    remedy = (
+        f"Check what changes pods at admission: {HARDENING[0]}. Correct the one that added it, and "
+        "create the pod again."
+    )
     assert explanation.answer.remedy == remedy
     finding = chapter_findings(explanation, "applied")[-1]
     assert (finding.code, finding.level, finding.text) == ("AddedAtAdmission", "error", sentence)
@@ -201,9 +204,9 @@ def test_a_node_label() -> None:
         isolated, KNOWN_CONFIGURATION, other_mutators=HARDENING, runtime_class="kata"
     ).answer
     assert "so its RuntimeClass, another webhook or a policy added it" in of_class.text
-    assert f"at admission: kata; {HARDENING[0]}. Then" in of_class.remedy
+    assert f"at admission: kata; {HARDENING[0]}. Correct" in of_class.remedy
     alone = explain_with(isolated, KNOWN_CONFIGURATION, runtime_class="kata").answer
-    assert "at admission: kata. Then" in alone.remedy
+    assert "at admission: kata. Correct" in alone.remedy
     remedies = {
         finding.code: finding.remedy for finding in chapter_findings(explanation, "applied")
     }

@@ -504,7 +504,7 @@ def test_a_limit_by_default(cluster_configuration: CompiledConfiguration | None)
     assert explanation.answer.text == (
         "RDMA over v100-ib is not certain: container trainer keeps its default limit of 4Gi, since "
         "LimitRange bounds sets max.memory. A LimitRange gave a container its default memory "
-        "limit, and all memory that the container registers counts against it."
+        "limit, and all memory that the container registers counts against that limit."
     )
     unread = explain_with(pod, cluster_configuration).answer.text
     assert "container trainer keeps the default memory limit 4Gi of a LimitRange. A" in unread

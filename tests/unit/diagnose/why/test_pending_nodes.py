@@ -188,7 +188,7 @@ def test_a_rollout_that_waits_for_its_own_pods(
     elif (older, namespace) == ("ReplicaSet serve-2", "lab"):
         assert finding.remedy == (
             "Other pods of Deployment serve hold it (lab/serve-1-x): let each pod request less, "
-            "let there be fewer, or add nodes with the resource."
+            "run fewer of these pods, or add nodes with the resource."
         )
     else:
         assert finding.remedy.startswith("Wait until one of these pods ends")
@@ -317,9 +317,9 @@ def test_a_label_that_somebody_added() -> None:
     assert finding.code == "BlockedBySelection"
     assert finding.remedy == (
         "The manifest that was applied does not have it: another webhook or a policy added it. "
-        "Check what changes pods at admission: RuntimeClass kata (scheduling.nodeSelector). Then "
-        "create the pod again. If the label is missing by mistake, set it: kubectl label node "
-        "NODE pool=b."
+        "Check what changes pods at admission: RuntimeClass kata (scheduling.nodeSelector). "
+        "Correct the one that added it, and create the pod again. If the label is missing by "
+        "mistake, set it: kubectl label node NODE pool=b."
     )
 
 
@@ -357,7 +357,7 @@ def test_another_reason() -> None:
 @pytest.mark.parametrize(
     ("reason", "cause", "remedy"),
     [
-        ("didn't have free ports for the requested pod ports", "port of the node", "another port"),
+        ("didn't have free ports for the requested pod ports", "host port that", "another port"),
         ("didn't match pod anti-affinity rules", "podAntiAffinity", "the other pod ends"),
         ("didn't satisfy existing pods anti-affinity rules", "podAntiAffinity", "Correct the rule"),
         ("didn't match pod affinity rules", "no node runs a pod", "start that pod first"),

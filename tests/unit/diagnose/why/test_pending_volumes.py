@@ -102,9 +102,9 @@ def test_a_volume_elsewhere(reason: str) -> None:
     finding = now(f"0/1 nodes are available: {reason}.")[0]
     assert finding.code == "VolumeElsewhere"
     assert (
-        "no node that otherwise fits can reach the volume of one of its claims (data)"
-        in finding.text
-    )
+        "no node that otherwise fits can reach the volume of one of the pod's "
+        "PersistentVolumeClaims (data)"
+    ) in finding.text
 
 
 def test_a_pod_with_a_node() -> None:

@@ -563,7 +563,7 @@ def test_the_node_of_a_pod_that_is_being_deleted() -> None:
     assert (finding.code, finding.level) == ("NodeNotReady", "error")
     assert finding.remedy == (
         "The deletion waits for the node. If its machine is off: kubectl delete pod train-0 -n lab "
-        "--force. A process that still runs there would go on, beside that of the next pod."
+        "--force. A process that still runs there would keep running alongside the next pod."
     )
     marked = pod_in_cluster(conditions=[UNREADY], metadata={"deletionTimestamp": LATER})
     reported = [event("NodeNotReady", "Node is not ready")]
@@ -597,7 +597,7 @@ def test_a_user_against_run_as_non_root() -> None:
         waiting = {"reason": "CreateContainerConfigError", "message": message}
         _, finding = now(of_main(state={"waiting": waiting}))
         assert finding.text == (
-            f"Container main cannot start, since its user is root, against runAsNonRoot: {message}"
+            f"Container main cannot start, since its user contradicts runAsNonRoot: {message}"
         )
         assert finding.remedy.startswith("Remove runAsNonRoot from the securityContext")
 

@@ -69,7 +69,7 @@ def test_a_forged_event_runs_nothing() -> None:
     remedy = refused(SILENT.replace("rdma-system", _ODD)).remedy
     assert f"kubectl get services,endpointslices,pods -n {_QUOTED}. " in remedy
     remedy = refused(QUOTA.replace("quota: nics", f"quota: {_ODD}")).remedy
-    assert f"kubectl describe quota {_QUOTED} -n lab. " in remedy
+    assert f"kubectl describe quota {_QUOTED} -n lab shows. " in remedy
 
 
 def test_a_forged_message_of_the_scheduler_runs_nothing() -> None:

@@ -18,8 +18,7 @@ from webhook.serve.metrics import Metrics
 from webhook.serve.sources.certificates import FileCertificate
 from webhook.serve.sources.configuration import FileConfiguration, PolledConfigFile
 from webhook.serve.sources.configuration_in_use import ConfigurationInUse
-from webhook.serve.state import State
-from webhook.text.readiness import ReadinessCheck
+from webhook.serve.state import ReadinessCheck, State
 
 VALID = EXAMPLE.read_text()
 CA = issue_ca()

@@ -173,7 +173,10 @@ SHM_MOUNT = Reason(
 SOCKETS = Reason(
     "SocketsNotShared",
     "NCCL's sockets cannot connect: the pods share neither a network namespace nor /tmp.",
-    remedy="Add hostNetwork: true, or mount a /tmp that the pods share.",
+    remedy=(
+        "Add hostNetwork: true. Or use NCCL 2.29 or newer, mount a hostPath at /tmp, and set "
+        f"{ABSTRACT_SOCKET}=0 in env."
+    ),
 )
 ENV_FROM = Reason(
     "EnvFrom",

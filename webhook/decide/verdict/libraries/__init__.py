@@ -66,8 +66,9 @@ FILE_UNSEEN = Reason(
     "see its content.",
     remedy=(
         "Check that the file sets none of NCCL_IB_DISABLE, NCCL_NET and NCCL_IB_HCA, and neither "
-        "of Open MPI's parameters pml and btl. Or set the variables in env (for Open MPI, "
-        f"OMPI_MCA_pml=ucx). {_WHO_READS_THEM}"
+        "of Open MPI's parameters pml and btl. Or set the variables in env, which overrides the "
+        "file: NCCL_IB_DISABLE=0, NCCL_NET=IB and the fabric's NCCL_IB_HCA, or for Open MPI, "
+        f"OMPI_MCA_pml=ucx. {_WHO_READS_THEM}"
     ),
     rdma="unsure",
 )
@@ -221,7 +222,7 @@ def _unclear(patched: PatchedTarget, name: str) -> str:
     value = patched.effective_env[name]
     if value is None:
         key = keys_in_env(patched.original).get(name)
-        return f"by {key.title if key else 'valueFrom or $(NAME)'}"
+        return f"from {key.title if key else 'valueFrom or $(NAME)'}"
     clause = "" if name in _IGNORES_NONSENSE else patched.original.unexpanded(name)
     return f"to {value:.60} ({clause})" if clause else ""
 

@@ -59,8 +59,8 @@ MPI_UCX_TLS = Reason(
 )
 MPI_UNLESS_NCCL = Reason(
     "MPIUnlessNccl",
-    "MPI starts the program, and a setting keeps MPI off RDMA; whether MPI or NCCL moves the "
-    "program's data is unknown.",
+    "MPI starts the program, and a setting keeps MPI from using RDMA; whether MPI or NCCL moves "
+    "the program's data is unknown.",
     remedy=(
         "If MPI moves the program's data, remove the setting. If NCCL does, no action is needed."
     ),
@@ -99,7 +99,7 @@ def judge_mpi_transport(pod: PatchedPod, patched: PatchedTarget) -> Verdict | No
 
 def unless_nccl(verdict: Verdict) -> Verdict:
     """Return the verdict on MPI for a program whose data NCCL may move instead."""
-    message = f"{verdict.message} (if NCCL moves the data, it has no effect)"
+    message = f"{verdict.message} (no action is needed if NCCL moves the data)"
     return Verdict.of(MPI_UNLESS_NCCL, message).with_key(
         verdict.key, overrides_env=verdict.overrides_env
     )

@@ -24,9 +24,9 @@ PS_LITE_OVER_TCP = Reason(
     "PsLiteOverTcp",
     "The container uses ps-lite (BytePS, MXNet), and no variable enables RDMA for it.",
     remedy=(
-        "Set DMLC_ENABLE_RDMA=ibverbs (BytePS) or DMLC_PS_VAN_TYPE=ibverbs (MXNet), with an image "
-        "whose ps-lite is built with RDMA, in the workers, the servers and the scheduler. ps-lite "
-        "connects by IP: the pods need a network of the fabric, or hostNetwork."
+        "In the workers, the servers and the scheduler, set DMLC_ENABLE_RDMA=ibverbs (BytePS) or "
+        "DMLC_PS_VAN_TYPE=ibverbs (MXNet), and use an image whose ps-lite is built with RDMA. "
+        "ps-lite connects by IP: the pods need a network of the fabric, or hostNetwork."
     ),
     rdma="no",
 )
@@ -36,7 +36,8 @@ NO_ADDRESS = Reason(
     "shows that the pod has one.",
     remedy=(
         "Set hostNetwork: true if the fabric works in the host network, or attach a network of the "
-        "fabric to the pod (Multus). Then set DMLC_INTERFACE to the interface with that address."
+        "fabric to the pod (Multus). Then set DMLC_INTERFACE to the RDMA interface that has an IP "
+        "address."
     ),
     rdma="unsure",
 )

@@ -43,7 +43,7 @@ NOT_ENDED = Code(
 POD_GONE = Code(
     "PodGone",
     "A pod was deleted during the run, but not by the run.",
-    "Check what deletes pods there: a user, a controller, or an eviction by the node.",
+    "Check what deletes pods in the namespace: a user, a controller, or an eviction by the node.",
 )
 LOG_UNREADABLE = Code(
     "LogUnreadable",
