@@ -60,6 +60,7 @@ PLACES = {
     "quota": Place("informed", quota=LIMITS),
     "quota-uninformed": Place("uninformed", quota=LIMITS),
     "devices": Place("informed", quota={"requests.rdma/rdma_v100": "1"}),
+    "gated": Place("informed", quota={"requests.rdma/rdma_v100": "1"}),
     "baseline": Place("informed", level="baseline"),
     "restricted": Place("informed", level="restricted"),
     "baseline-uninformed": Place("uninformed", level="baseline"),

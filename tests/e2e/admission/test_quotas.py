@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 from tests.cluster.cluster import Cluster
 from tests.e2e.admission.conftest import Webhooks
+from tests.e2e.admission.places import named
 from tests.e2e.admission.pods import create, pod, trainer
 
 LARGE = {"memory": "64Gi"}
@@ -42,3 +45,24 @@ def test_requested_devices_are_counted(cluster: Cluster, webhooks: Webhooks) -> 
     assert first.containers[0]["resources"]["requests"]["rdma/rdma_v100"] == "1"
     second = create(cluster, pod("devices", trainer(), annotations={"rdma.lab/devices": "2"}))
     assert "exceeded quota: lab, requested: requests.rdma/rdma_v100=2" in second.refusal
+
+
+def test_devices_of_a_gated_pod_are_counted_at_its_creation(
+    cluster: Cluster, webhooks: Webhooks
+) -> None:
+    """A queue's scheduling gate keeps a pod from its node, but not from the quota."""
+    assert webhooks
+    gated = pod("gated", trainer(), schedulingGates=[{"name": "example.com/queue"}])
+    waiting = create(cluster, gated, stored=True)
+    assert waiting.containers[0]["resources"]["requests"]["rdma/rdma_v100"] == "1"
+    assert waiting.object["spec"]["schedulingGates"] == [{"name": "example.com/queue"}]
+    assert _used(cluster, "gated") == {"requests.rdma/rdma_v100": "1"}
+    second = create(cluster, pod("gated", trainer(), schedulingGates=[{"name": "lab/other"}]))
+    says = "requested: {0}=1, used: {0}=1, limited: {0}=1".format("requests.rdma/rdma_v100")
+    assert second.refusal.endswith(f'pods "probe" is forbidden: exceeded quota: lab, {says}')
+
+
+def _used(cluster: Cluster, place: str) -> object:
+    """Return what the quota of this namespace has counted."""
+    quota = cluster.kubectl("get", "quota", "lab", f"--namespace={named(place)}", "-o", "json")
+    return json.loads(quota)["status"]["used"]
