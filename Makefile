@@ -57,7 +57,7 @@ MUTMUT := $(MUTANTS_VENV)/.mutmut-$(MUTMUT_VERSION)
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install dev run lint type fmt test-fast test test-deps promtool cluster-deps cluster cluster-down test-e2e test-faults test-soak without-cluster on-one-cluster on-another fuzz fuzz-short mutants golden experiments experiments-deps cov bench bench-cluster schema lock audit clean distclean
+.PHONY: help install dev run lint type fmt test-fast test test-deps promtool helm cluster-deps cluster cluster-down test-e2e test-faults test-soak without-cluster on-one-cluster on-another fuzz fuzz-short mutants golden experiments experiments-deps cov bench bench-cluster schema lock audit clean distclean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -132,6 +132,7 @@ mutants: $(MUTMUT)  ## change code in small ways and list what no test notices (
 golden: $(DEV) schema  ## rewrite what tests expect and what docs quote; look at the diff before you commit
 	UPDATE_GOLDEN=1 $(PYTEST) tests/golden tests/unit/test_docs.py tests/unit/config tests/unit/diagnose \
 		tests/unit/test_architecture_page.py \
+		tests/unit/test_chart.py \
 		tests/unit/serve/test_operation_page.py \
 		tests/unit/serve/test_metrics_text.py \
 		tests/unit/serve/test_alert_rules.py
@@ -148,6 +149,10 @@ test-deps:  ## install the Debian packages that the integration tests run (root)
 
 promtool: $(DEV)  ## build Prometheus' promtool, which evaluates the alert rules in integration tests (Go 1.26)
 	@$(BIN)/python -m tests.cluster build promtool
+
+# They render the manifests and the chart, which must be the same.
+helm: $(DEV)  ## build Helm 3, Helm 4 and kubectl, with which integration tests render the manifests (Go 1.26)
+	@$(BIN)/python -m tests.cluster build helm-3 helm-4 kubectl
 
 # The packages that a cluster needs besides Go 1.26, which builds Kubernetes itself.
 # tests/cluster/missing.py lists which package has which program.

@@ -27,6 +27,10 @@ from certs.secret import IMMUTABLE, CaSecret, SecretContent
 _CaRoles = list[tuple[str, x509.Certificate]]
 
 
+#: The start of the problem if nothing answers at an address.
+_CANNOT_CONNECT = "cannot connect: "
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InspectedCa:
     """A CA in the Secret or in `caBundle`."""
@@ -62,6 +66,11 @@ class Handshake:
     issuer: str = ""
     names: tuple[str, ...] = ()
     not_after: datetime | None = None
+
+    @property
+    def reached(self) -> bool:
+        """Whether something listens at the address."""
+        return not self.problem.startswith(_CANNOT_CONNECT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,7 +264,7 @@ def probe(address: str, name: str, roots: bytes) -> ProbeResult:
         )
     except OSError as error:
         reason = error.strerror or str(error) or type(error).__name__
-        return ProbeResult(address=address, problem=f"cannot connect: {reason}")
+        return ProbeResult(address=address, problem=f"{_CANNOT_CONNECT}{reason}")
     return ProbeResult(address=address, problem="", leaf=leaf)
 
 

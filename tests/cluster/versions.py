@@ -177,6 +177,26 @@ _INDEPENDENT = (
         commands={"kubeconform": "github.com/yannh/kubeconform/cmd/kubeconform"},
         stamps={"main.version": "v0.8.0"},
     ),
+    # Helm 3 merges three ways, Helm 4 applies server-side: the chart is tested with both.
+    Module(
+        name="helm-3",
+        path="helm.sh/helm/v3",
+        version="v3.22.0",
+        commands={"helm-3": "helm.sh/helm/v3/cmd/helm"},
+        stamps={
+            "helm.sh/helm/v3/internal/version.version": "v3.22.0",
+            # Without these, `helm template` claims Kubernetes 1.20, which the chart refuses.
+            "helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor": "37",
+            "helm.sh/helm/v3/pkg/lint/rules.k8sVersionMinor": "37",
+        },
+    ),
+    Module(
+        name="helm-4",
+        path="helm.sh/helm/v4",
+        version="v4.3.1",
+        commands={"helm-4": "helm.sh/helm/v4/cmd/helm"},
+        stamps={"helm.sh/helm/v4/internal/version.version": "v4.3.1"},
+    ),
     # Prometheus 3.13.5: as a Go module, it has the version v0.313.5.
     Module(
         name="prometheus",

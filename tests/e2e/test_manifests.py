@@ -58,7 +58,10 @@ def _monitoring(kind: str, **spec: Any) -> dict[str, Any]:
 POD_MONITOR = _monitoring(
     "PodMonitor",
     selector=_object(matchLabels=_TEXTS),
-    podMetricsEndpoints=_list(port=_TEXT, path=_TEXT, interval=_TEXT),
+    namespaceSelector=_object(matchNames={"type": "array", "items": _TEXT}),
+    podMetricsEndpoints=_list(
+        port=_TEXT, path=_TEXT, interval=_TEXT, relabelings=_list(action=_TEXT, regex=_TEXT)
+    ),
 )
 _RULES = _list(alert=_TEXT, expr=_TEXT, labels=_TEXTS, annotations=_TEXTS, **{"for": _TEXT})
 PROMETHEUS_RULE = _monitoring("PrometheusRule", groups=_list(name=_TEXT, rules=_RULES))
@@ -101,7 +104,7 @@ def texts(node: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ..
 NAMES = {
     *("name", "app.kubernetes.io/name", "app.kubernetes.io/part-of", "image", "serviceAccountName"),
     *("policyName", "resourceNames", "secretName", "commonName", "mountPath", "args"),
-    *("message", "messageExpression"),
+    *("message", "messageExpression", "rdma-webhook.json"),
 }
 #: Names that may stay: the name of our account in any namespace, names of objects together with
 #: the new namespace, the names of our webhook configurations and Secret, and our field manager.

@@ -61,6 +61,7 @@ def test_the_table_has_the_usual_changes() -> None:
         "a condition of the status",
         "a flag",
         "a rule of check-config",
+        "an object or a setting of an installation",
         "a doc page",
     ]
 

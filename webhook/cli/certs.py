@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from datetime import datetime
@@ -13,18 +12,14 @@ from certs.errors import CertsError
 from certs.inspection import Handshake, InspectedBundle, InspectedCa, Inspection, inspect, verify
 from certs.installation import Api, Installation
 from certs.secret import CaSecret
-from webhook.cli.installation_options import add_name_options
+from webhook.cli.installation_options import add_addresses, add_name_options, installation_of
 from webhook.cli.options import add_cluster_options, add_output_format, cluster_access
 from webhook.cli.output import fail, print_message, write_json, write_lines
-from webhook.kube.access import own_namespace
-from webhook.serve.options import webhook_configurations
 from webhook.serve.sources.certificate_api import connect
 
 # The command and its three actions.
 
 _PASSED, _FAILED = 0, 1
-#: The namespace that the manifests install the webhook in.
-_NAMESPACE = "rdma-webhook"
 
 _EXAMPLES = """examples:
   rdma-webhook certs status                    with your kubeconfig
@@ -43,7 +38,6 @@ _ACTION_HELP = (
 _REVOKE_HELP = (
     "with rotate: stop trusting the current CAs as soon as the replicas have replaced them"
 )
-_ADDRESS_HELP = "address for the handshake, instead of the Service's endpoints; may be repeated"
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -52,24 +46,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("action", nargs="?", choices=tuple(_ACTIONS), metavar="ACTION", help=_ACTION_HELP)
     add("--revoke", action="store_true", help=_REVOKE_HELP)
-    add(
-        "--address",
-        action="append",
-        default=[],
-        type=_address,
-        metavar="HOST:PORT",
-        help=_ADDRESS_HELP,
-    )
+    add_addresses(command)
     add_output_format(command)
     add_name_options(command)
     add_cluster_options(command)
-
-
-def _address(given: str) -> str:
-    host, _, port = given.rpartition(":")
-    if not host or not (port.isascii() and port.isdigit()) or not 0 < int(port) < 1 << 16:
-        raise argparse.ArgumentTypeError(f"{given!r:.80} is not HOST:PORT")
-    return given
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -77,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.action is None:
         arguments.command.error("missing ACTION")
     try:
-        api, installation = connect(*cluster_access(arguments)), _installation(arguments)
+        api, installation = connect(*cluster_access(arguments)), installation_of(arguments)
         return _ACTIONS[arguments.action](api, installation, arguments)
     except CertsError as error:
         return fail(str(error))
@@ -121,17 +101,6 @@ _REQUESTED = (
     "requested a new CA: the replicas create it now, and `rdma-webhook certs status` shows progress"
 )
 _ACTIONS = {"status": _status, "verify": _verify, "rotate": _rotate}
-
-
-def _installation(arguments: argparse.Namespace) -> Installation:
-    return Installation(
-        namespace=arguments.namespace or own_namespace(os.environ) or _NAMESPACE,
-        service=arguments.service,
-        ca_secret=arguments.ca_secret,
-        webhook_configurations=webhook_configurations(
-            arguments.webhook_configuration, arguments.validating_webhook_configuration
-        ),
-    )
 
 
 # The output of `rdma-webhook certs`.

@@ -38,6 +38,7 @@ COMMANDS = {
     "verify": "measure the network between nodes, and grade benchmark output",
     "check-config": "check fabrics files",
     "diff-config": "show which decisions a new fabrics file would change",
+    "check-install": "check whether all parts of an installation are there and work together",
     "certs": "check the webhook's certificates, or rotate its CA",
     "schema": "print a JSON Schema, or the CustomResourceDefinition",
     "completion": "print a shell completion script",

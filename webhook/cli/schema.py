@@ -9,6 +9,7 @@ from webhook.cli.output import write
 from webhook.config.crd import definition_text
 from webhook.config.schema import schema_text
 from webhook.diagnose.discover.output import discover_schema
+from webhook.diagnose.install.output import install_schema
 from webhook.diagnose.verify.matrix_output import matrix_schema
 from webhook.diagnose.verify.output import verify_schema
 from webhook.diagnose.why.output import why_schema
@@ -27,10 +28,11 @@ _SCHEMAS = {
     "verify": verify_schema,
     "verify-run": matrix_schema,
     "diff-config": changes_schema,
+    "check-install": install_schema,
 }
 
 #: Schemas with the name of the command.
-_OF_COMMANDS = "check-config, preview, why, discover, diff-config"
+_OF_COMMANDS = "check-config, preview, why, discover, diff-config, check-install"
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:

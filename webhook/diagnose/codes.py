@@ -13,6 +13,7 @@ from webhook.config.rules import RULES
 from webhook.decide.examine.fabric_choice import FABRIC_AMBIGUOUS
 from webhook.decide.reasons import DENIALS
 from webhook.diagnose.discover import codes as discover
+from webhook.diagnose.install import codes as install
 from webhook.diagnose.tools.known_lines import KNOWN_LINES
 from webhook.diagnose.verify import codes as verify
 from webhook.diagnose.why import codes as why
@@ -71,6 +72,7 @@ CODE_ROWS: tuple[CodeRow, ...] = (
     *_rows("fabrics", fabric_findings.CODES),
     *_rows("discover", discover.CODES),
     *_rows("verify", verify.CODES),
+    *_rows("check-install", install.CODES),
     *_rows(_CHECK_CONFIG, FILE_CODES),
     *_rows(_CHECK_CONFIG, (_rule_code(rule.code) for rule in RULES)),
     *_rows("kubectl apply", configuration_changes.CODES),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
-from typing import Protocol
+from typing import NamedTuple, Protocol
 from urllib.parse import quote
 
 from webhook.errors import ClusterError
@@ -36,6 +36,15 @@ class StatusError(ClusterError):
 
 class LargePageError(ClusterError):
     """A page with several objects is too large to be parsed; one with fewer may not be."""
+
+
+class PlainAnswer(NamedTuple):
+    """An answer that need not be an object."""
+
+    status: int
+    text: str
+    #: The header Date: when the API server sent it, in the format of HTTP; "" without one.
+    date: str
 
 
 class WatchStream(Protocol):

@@ -20,7 +20,7 @@ from urllib3.exceptions import TimeoutError as NoAnswerError
 
 from webhook.errors import ClusterError
 from webhook.kube.access import UNCHANGED, Overrides
-from webhook.kube.api import message_of, single_line
+from webhook.kube.api import PlainAnswer, message_of, single_line
 from webhook.kube.credentials import official_client
 from webhook.kube.tolerant_json import read_json
 from webhook.model.json import JsonObject
@@ -115,6 +115,15 @@ class Client:
             return answer.status, parsed(answer.read())  # type: ignore[no-untyped-call]
         except BROKEN as error:
             raise self.unreachable(error) from error
+
+    def plain(self, path: str) -> PlainAnswer:
+        """Return an answer that need not be an object; raise ClusterError if there is none."""
+        answer = self.open("GET", path)
+        try:
+            text = answer.read().decode(errors="replace")  # type: ignore[no-untyped-call]
+        except BROKEN as error:
+            raise self.unreachable(error) from error
+        return PlainAnswer(answer.status, text, answer.headers.get("Date", ""))
 
     def open(
         self,

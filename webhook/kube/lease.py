@@ -14,11 +14,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from webhook.errors import ClusterError
 from webhook.kube.api import message_of
-from webhook.kube.client import Client, Object
+
+if TYPE_CHECKING:
+    from webhook.kube.client import Client, Object
 
 #: Seconds after which another replica takes over an unrenewed Lease. These are the times of
 #: controllers. Source: client-go and component-base, config/v1alpha1/defaults.go.

@@ -21,6 +21,7 @@ from webhook.model.facts import Facts
 from webhook.model.nodes import FabricIndex, Node, build_fabric_index
 from webhook.model.pod import PodManifest
 from webhook.serve.waiting_requests import WaitingRequests
+from webhook.text.readiness import ReadinessCheck
 
 # Configurations with their indexes of the nodes, current or recently replaced.
 #
@@ -249,15 +250,6 @@ def _with_nodes(snapshot: Snapshot, nodes: Nodes, fabric_indexes: FabricIndexes)
     }
     facts = replace(snapshot.facts, nodes=nodes)
     return replace(snapshot, current_configuration=current, upcoming=upcoming, facts=facts)
-
-
-class ReadinessCheck(NamedTuple):
-    """A line of `/readyz`."""
-
-    name: str
-    #: Whether the server may get requests.
-    ready: bool
-    detail: str
 
 
 class State:

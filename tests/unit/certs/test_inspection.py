@@ -4,7 +4,7 @@ from base64 import b64encode
 from datetime import UTC, datetime
 
 from certs.authorities import Authorities
-from certs.inspection import inspect
+from certs.inspection import Handshake, inspect
 from certs.issue import issue_ca
 from certs.secret import IMMUTABLE, CaSecret
 from tests.unit.certs.objects import INSTALLATION, MUTATING, SECRET, VALIDATING, VALIDATION, Objects
@@ -123,3 +123,14 @@ def test_no_key_is_printed() -> None:
         record_form(inspect(_api(Authorities(current=CA, next=NEXT)), INSTALLATION, NOWHERE))
     )
     assert "PRIVATE" not in written
+
+
+def test_an_address_without_a_listener_is_not_reached() -> None:
+    """Its certificate is unknown, which differs from a certificate that is not trusted."""
+    (handshake,) = inspect(
+        _api(Authorities(current=CA), CA.certificate), INSTALLATION, NOWHERE
+    ).handshakes
+    assert handshake.problem == "cannot connect: Connection refused"
+    assert not handshake.reached
+    assert Handshake(address="a:1", problem="the TLS handshake failed: UNKNOWN_CA").reached
+    assert Handshake(address="a:1", problem="").reached

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from webhook.errors import ClusterError
 from webhook.kube.access import Overrides
+from webhook.kube.api import PlainAnswer
 from webhook.kube.client import FIELD_MANAGER, MAX_UPDATES, SECONDS, Client
 
 KUBECTL = {"manager": "kubectl", "operation": "Update"}
@@ -88,3 +90,44 @@ def test_a_request_timeout(
 
     client.open("GET", "/x")
     assert sent == [limits]
+
+
+class _Response:
+    """An answer of urllib3, or one that breaks off."""
+
+    def __init__(self, body: bytes, headers: dict[str, str], failure: OSError | None) -> None:
+        self.status = 503
+        self.headers = headers
+        self._body, self._failure = body, failure
+
+    def read(self) -> bytes:
+        """Return the body."""
+        if self._failure:
+            raise self._failure
+        return self._body
+
+
+def _answering(
+    monkeypatch: pytest.MonkeyPatch,
+    body: bytes,
+    failure: OSError | None = None,
+    **headers: str,
+) -> Client:
+    client = Client(Path("none"), Overrides(server="http://a"))
+    response = _Response(body, headers, failure)
+    monkeypatch.setattr(client.api, "call_api", lambda *_, **_options: response)
+    return client
+
+
+def test_a_plain_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has any status and any text, and the time of the API server if that sent it."""
+    client = _answering(monkeypatch, b"[-] a: \xff", Date="now")
+    assert client.plain("/x") == PlainAnswer(503, "[-] a: \ufffd", "now")
+    assert _answering(monkeypatch, b"").plain("/x") == PlainAnswer(503, "", "")
+
+
+def test_a_plain_answer_that_breaks_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is no answer."""
+    client = _answering(monkeypatch, b"", OSError(104, "Connection reset by peer"))
+    with pytest.raises(ClusterError, match="cannot reach the API server http://a: Connection"):
+        client.plain("/x")

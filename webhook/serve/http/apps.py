@@ -13,6 +13,7 @@ from webhook.serve.http.review_body import traceparent
 from webhook.serve.log import Log
 from webhook.serve.metrics import CONTENT_TYPE, Metrics
 from webhook.serve.state import State
+from webhook.text.readiness import readiness_text
 
 # The admission listener: it passes each request to the endpoint of its path.
 
@@ -93,8 +94,4 @@ class Health:
         """Return the status code of `/readyz` and its lines, one for each check."""
         checks = self._state.checks()
         ready = all(check.ready for check in checks)
-        lines = [
-            f"[{'+' if check.ready else '-'}] {check.name}: {check.detail}" for check in checks
-        ]
-        lines.append("ready" if ready else "not ready")
-        return 200 if ready else 503, "\n".join(lines) + "\n"
+        return 200 if ready else 503, readiness_text(checks, ready=ready)

@@ -20,7 +20,8 @@ from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions, webhook_configurations
 from webhook.serve.sources.certificate_api import certificate_watch, connect
-from webhook.serve.state import ReadinessCheck, State
+from webhook.serve.state import State
+from webhook.text.readiness import ReadinessCheck
 
 
 class CertificateSource(Protocol):

@@ -31,10 +31,10 @@ from webhook.serve.state import (
     NamespacesChanged,
     Nodes,
     NodesChanged,
-    ReadinessCheck,
     State,
 )
 from webhook.serve.waiting_requests import WaitingRequests, WaitingRequestsMetric
+from webhook.text.readiness import ReadinessCheck
 
 # Namespaces, LimitRanges and quotas.
 

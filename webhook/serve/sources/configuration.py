@@ -21,8 +21,9 @@ from webhook.serve.options import ServeOptions
 from webhook.serve.sources.configuration_in_use import ConfigurationInUse
 from webhook.serve.sources.configuration_object import ObjectConfiguration
 from webhook.serve.sources.source import Source
-from webhook.serve.state import PreparedConfiguration, ReadinessCheck, State
+from webhook.serve.state import PreparedConfiguration, State
 from webhook.text.escape import visible
+from webhook.text.readiness import ReadinessCheck
 
 
 class ConfigurationSource(Source, Protocol):

@@ -27,8 +27,9 @@ from webhook.serve.metrics import Metrics
 from webhook.serve.sources.configuration_in_use import ConfigurationInUse
 from webhook.serve.sources.kept_specs import LastGood, kept_specs, last_good
 from webhook.serve.sources.source import ProblemLog
-from webhook.serve.state import ConfigurationLearned, PreparedConfiguration, ReadinessCheck, State
+from webhook.serve.state import ConfigurationLearned, PreparedConfiguration, State
 from webhook.text.escape import visible
+from webhook.text.readiness import ReadinessCheck
 
 #: Seconds from the arrival of a change to its use.
 DELAY = 3.0

@@ -21,7 +21,8 @@ from webhook.kube.permission_probe import DryRunResult, RawApi, probe_permission
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions, webhook_configurations
-from webhook.serve.state import ReadinessCheck, State
+from webhook.serve.state import State
+from webhook.text.readiness import UNKNOWN, WARNING, ReadinessCheck
 
 #: Seconds until the next attempt: if all is well, if the account may change something, and while
 #: that is unknown.
@@ -120,9 +121,9 @@ class PermissionCheck:
         """Report to `/readyz`, always ready: a replica that may do too much still serves pods."""
         permissions, problem = self._latest
         if _changeable(permissions):
-            return ReadinessCheck("guard", True, f"warning: {_problem(permissions)}")
+            return ReadinessCheck("guard", True, f"{WARNING}{_problem(permissions)}")
         if problem:
-            return ReadinessCheck("guard", True, f"unknown: {problem}")
+            return ReadinessCheck("guard", True, f"{UNKNOWN}{problem}")
         names = " and ".join(map(str, permissions))
         return ReadinessCheck("guard", True, f"this account may change at most caBundle of {names}")
 

@@ -1,7 +1,8 @@
 """The layer below HTTP: connections, their memory, and bounds on requests.
 
 These classes extend uvicorn's and uvloop's, also private ones, so both versions are pinned.
-`accept` does the handshake, `connection` reads requests, `budget` bounds memory, `tls_records` the
-number of small TLS records, and `process` sets up the operating system. Nothing here depends on
-paths or pods. Start with `accept`.
+`accept` takes connections, `handshake` does handshakes with certificates of clients in a thread,
+`connection` reads requests, `budget` bounds memory, `tls_records` the number of small TLS records,
+and `process` sets up the operating system. Nothing here depends on paths or pods. Start with
+`accept`.
 """

@@ -16,11 +16,15 @@ from uvloop.loop import SSLProtocol  # type: ignore[attr-defined]
 
 from webhook.serve.transport.budget import Budget, ConnectionUsage, EndReason
 from webhook.serve.transport.connection import Connection
+from webhook.serve.transport.handshake import (
+    HANDSHAKE_SECONDS,
+    HandshakeTurns,
+    SteppedContext,
+    ThreadedHandshake,
+)
 from webhook.serve.transport.process import trim_memory
 from webhook.serve.transport.tls_records import RecordLimit
 
-#: Seconds for a handshake, as in Go's HTTP clients.
-HANDSHAKE_SECONDS = 10.0
 #: Seconds for the client to read the end of the last answer and to close its side of TLS.
 SHUTDOWN_SECONDS = 30.0
 #: Connections to accept before the event loop serves others again.
@@ -53,6 +57,7 @@ class Acceptor:
         self._loop = asyncio.get_running_loop()
         self._socket = listening
         self._tls = tls
+        self._handshakes = HandshakeTurns()
         self._connection = connection
         self._budget = budget
         self._opened = opened
@@ -134,7 +139,7 @@ class Acceptor:
 
     async def _begin(self, accepted: _Accepted, client: socket.socket) -> None:
         protocol = (
-            RecordLimit(accepted, _Tls(accepted, self._connection_for, self._tls))
+            RecordLimit(accepted, self._tls_for(accepted, self._tls))
             if self._tls
             else self._connection_for(accepted)
         )
@@ -148,6 +153,14 @@ class Acceptor:
             raw.abort()
         else:
             accepted.raw = raw
+
+    def _tls_for(self, accepted: _Accepted, context: ssl.SSLContext) -> SSLProtocol:
+        """Return TLS; its handshake continues in a thread if the client sends a certificate."""
+        if context.verify_mode is ssl.CERT_NONE:
+            return _Tls(accepted, self._connection_for, context)
+        stepped = SteppedContext(context)
+        tls = _Tls(accepted, self._connection_for, stepped)
+        return ThreadedHandshake(accepted, tls, stepped, self._handshakes)
 
     def _connection_for(self, accepted: _Accepted) -> Connection:
         connection = self._connection()
@@ -214,7 +227,7 @@ class _Tls(SSLProtocol):  # type: ignore[misc]
         self,
         accepted: _Accepted,
         connection_for: Callable[[_Accepted], Connection],
-        tls: ssl.SSLContext,
+        tls: ssl.SSLContext | SteppedContext,
     ) -> None:
         super().__init__(
             asyncio.get_running_loop(),

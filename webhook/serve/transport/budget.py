@@ -64,6 +64,11 @@ class ConnectionUsage(ABC):
         self.mark_closable()
         self.grow(budget.limits.connection)
 
+    @property
+    def client_address(self) -> str:
+        """The client's address, of IPv6 its /64."""
+        return self._address.key
+
     @abstractmethod
     def end(self) -> None:
         """Close the connection at once."""

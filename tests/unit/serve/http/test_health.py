@@ -7,7 +7,8 @@ import pytest
 from tests.unit.serve.client import call
 from webhook.serve.http.apps import Health
 from webhook.serve.metrics import Metrics
-from webhook.serve.state import ReadinessCheck, State
+from webhook.serve.state import State
+from webhook.text.readiness import ReadinessCheck
 
 
 def _health(*checks: ReadinessCheck, draining: bool = False) -> Health:

@@ -18,7 +18,8 @@ from webhook.serve.metrics import Metrics
 from webhook.serve.sources.certificates import FileCertificate
 from webhook.serve.sources.configuration import FileConfiguration, PolledConfigFile
 from webhook.serve.sources.configuration_in_use import ConfigurationInUse
-from webhook.serve.state import ReadinessCheck, State
+from webhook.serve.state import State
+from webhook.text.readiness import ReadinessCheck
 
 VALID = EXAMPLE.read_text()
 CA = issue_ca()

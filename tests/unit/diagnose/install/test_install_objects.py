@@ -1,0 +1,211 @@
+"""Each object of the manifests is missed, and each webhook configuration is compared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.diagnose.install.installation import Installation
+from webhook.model.finding import Finding
+
+APPLY = "Apply the webhook's manifests again (kubectl apply -k, docs/installation.md)."
+DEFINITION = "CustomResourceDefinition fabricconfigurations.rdma.lab"
+MUTATING = "MutatingWebhookConfiguration zz-rdma-webhook"
+
+
+def test_all_is_well(installation: Installation) -> None:
+    """Every finding on an installation of the manifests is ok, and names its objects."""
+    assert installation.findings("lab") == []
+    assert installation.texts("objects") == [
+        f"{DEFINITION} serves v1alpha1",
+        "Deployment rdma-webhook: 2 of 2 replicas ready",
+        "Service rdma-webhook has 2 ready endpoints",
+        f"{MUTATING} selects pods and calls rdma-webhook/rdma-webhook/mutate",
+        (
+            "ValidatingWebhookConfiguration rdma-webhook selects FabricConfigurations and calls "
+            "rdma-webhook/rdma-webhook/validate"
+        ),
+        (
+            "Lease rdma-webhook, ServiceAccount rdma-webhook, ClusterRoleBinding "
+            "rdma-webhook-facts, ClusterRoleBinding rdma-webhook-events, ClusterRoleBinding "
+            "rdma-webhook-status and RoleBinding rdma-webhook-status exist"
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("Deployment", "rdma-webhook"),
+        ("Service", "rdma-webhook"),
+        ("Lease", "rdma-webhook"),
+        ("ServiceAccount", "rdma-webhook"),
+        ("ClusterRoleBinding", "rdma-webhook-facts"),
+        ("ClusterRoleBinding", "rdma-webhook-events"),
+        ("ClusterRoleBinding", "rdma-webhook-status"),
+        ("RoleBinding", "rdma-webhook-status"),
+    ],
+)
+def test_a_missing_object(installation: Installation, kind: str, name: str) -> None:
+    """It is an error, and the only one; the manifests restore the object."""
+    installation.delete(kind, name)
+    text = f"{kind} {name} does not exist"
+    assert installation.findings() == [Finding("error", "ObjectMissing", text, APPLY)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "right"),
+    [
+        ("Deployment", "rdma-webhook", "get deployments.apps in namespace rdma-webhook"),
+        ("Service", "rdma-webhook", "get services in namespace rdma-webhook"),
+        ("Lease", "rdma-webhook", "get leases.coordination.k8s.io in namespace rdma-webhook"),
+        (
+            "CustomResourceDefinition",
+            "fabricconfigurations.rdma.lab",
+            "get customresourcedefinitions.apiextensions.k8s.io",
+        ),
+    ],
+)
+def test_a_missing_right(installation: Installation, kind: str, name: str, right: str) -> None:
+    """The finding names the right; nothing is said about the object."""
+    installation.refuse(kind, name)
+    text = f"{kind} {name}: not checked, since you lack the right to {right}"
+    remedy = f"Get the right to {right}, or have an administrator run this."
+    assert installation.findings() == [Finding("unsure", "NotChecked", text, remedy)]
+
+
+def test_a_missing_definition(installation: Installation) -> None:
+    """The remedy is the command for the definition, which the other manifests do not contain."""
+    installation.delete("CustomResourceDefinition", "fabricconfigurations.rdma.lab")
+    remedy = "Apply it: kubectl apply -k manifests/crd. Then apply your fabrics."
+    assert installation.findings() == [
+        Finding("error", "ObjectMissing", f"{DEFINITION} does not exist", remedy)
+    ]
+
+
+def _drop_version(definition: dict[str, Any]) -> None:
+    definition["spec"]["versions"][0]["name"] = "v1alpha2"
+
+
+def _unserve(definition: dict[str, Any]) -> None:
+    definition["spec"]["versions"][0]["served"] = False
+
+
+def _establish_not(definition: dict[str, Any]) -> None:
+    definition["status"]["conditions"][0]["status"] = "False"
+
+
+@pytest.mark.parametrize("change", [_drop_version, _unserve, _establish_not])
+def test_a_definition_that_is_not_served(installation: Installation, change: Any) -> None:
+    """The version is not listed, not served, or the names are not accepted."""
+    change(installation["CustomResourceDefinition", "fabricconfigurations.rdma.lab"])
+    text = f"{DEFINITION} does not serve v1alpha1"
+    remedy = "Apply the definition of this version again: kubectl apply -k manifests/crd."
+    assert installation.findings() == [Finding("error", "DefinitionNotServed", text, remedy)]
+
+
+@pytest.mark.parametrize(
+    ("desired", "ready", "level", "text"),
+    [
+        (2, 1, "warning", "Deployment rdma-webhook: 1 of 2 replicas ready"),
+        (2, 0, "error", "Deployment rdma-webhook: 0 of 2 replicas ready"),
+        (1, 0, "error", "Deployment rdma-webhook: 0 of 1 replica ready"),
+    ],
+)
+def test_replicas_that_are_not_ready(
+    installation: Installation, desired: int, ready: int, level: Any, text: str
+) -> None:
+    """Some are a warning, since the others answer; all are an error."""
+    installation["Deployment", "rdma-webhook"]["spec"]["replicas"] = desired
+    installation["Deployment", "rdma-webhook"]["status"]["readyReplicas"] = ready
+    remedy = (
+        "Find the reason with kubectl -n rdma-webhook describe pods, and with kubectl -n "
+        "rdma-webhook logs deployment/rdma-webhook."
+    )
+    assert installation.findings() == [Finding(level, "ReplicasUnavailable", text, remedy)]
+
+
+def test_a_deployment_without_replicas(installation: Installation) -> None:
+    """Its Service has no endpoints either, but that has the same cause, and is not reported."""
+    installation["Deployment", "rdma-webhook"]["spec"]["replicas"] = 0
+    installation["Deployment", "rdma-webhook"]["status"] = {}
+    installation.slices["items"] = []
+    text = "Deployment rdma-webhook has no replicas: it is scaled to 0"
+    remedy = "Run: kubectl -n rdma-webhook scale deployment rdma-webhook --replicas=2."
+    assert installation.findings() == [Finding("error", "ReplicasUnavailable", text, remedy)]
+
+
+@pytest.mark.parametrize("slices", [[], [{"endpoints": [{"conditions": {"ready": False}}]}]])
+def test_a_service_that_selects_nothing(installation: Installation, slices: Any) -> None:
+    """Replicas are ready, but no endpoint is."""
+    installation.slices["items"] = slices
+    text = "Service rdma-webhook has no ready endpoints, although replicas are ready"
+    remedy = (
+        "Compare the selector of the Service with the labels of the pods, or apply the webhook's "
+        "manifests again (kubectl apply -k, docs/installation.md)."
+    )
+    assert installation.findings() == [Finding("error", "NoEndpoints", text, remedy)]
+
+
+def test_an_endpoint_of_unknown_readiness(installation: Installation) -> None:
+    """It counts, as for kube-proxy."""
+    installation.slices["items"] = [{"endpoints": [{}]}]
+    assert "Service rdma-webhook has 1 ready endpoint" in installation.texts("objects")
+
+
+def test_endpoints_that_cannot_be_read(installation: Installation) -> None:
+    """The Service alone does not show whether it has endpoints."""
+    installation.refused["/apis/discovery.k8s.io/v1/namespaces/rdma-webhook/endpointslices"] = 403
+    right = "list endpointslices.discovery.k8s.io in namespace rdma-webhook"
+    (finding,) = installation.findings()
+    assert finding.text == (
+        f"the endpoints of Service rdma-webhook: not checked, since you lack the right to {right}"
+    )
+
+
+def test_a_missing_webhook_configuration(installation: Installation) -> None:
+    """The code and the sentence are those of the condition Called."""
+    installation.delete("MutatingWebhookConfiguration", "zz-rdma-webhook")
+    text = f"{MUTATING} does not exist, so the API server does not send pods to the webhook"
+    assert installation.findings() == [Finding("error", "NoWebhookConfiguration", text, APPLY)]
+
+
+def test_a_webhook_configuration_that_cannot_be_read(installation: Installation) -> None:
+    """It is neither missing nor right."""
+    installation.refuse("MutatingWebhookConfiguration", "zz-rdma-webhook")
+    (finding,) = installation.findings()
+    assert (finding.level, finding.code) == ("unsure", "NotChecked")
+    assert finding.text.startswith(f"{MUTATING}: not checked")
+
+
+def test_a_webhook_configuration_with_mistakes(installation: Installation) -> None:
+    """Each mistake is a finding, and there is no line that it is right."""
+    webhook = installation["MutatingWebhookConfiguration", "zz-rdma-webhook"]["webhooks"][0]
+    webhook["rules"] = []
+    webhook["matchConditions"] = []
+    webhook["clientConfig"]["service"]["name"] = "other"
+    findings = installation.findings()
+    assert [(finding.level, finding.code, finding.remedy) for finding in findings] == [
+        ("error", code, APPLY) for code in ("SelectsTooLittle", "SelectsTooMuch", "OtherService")
+    ]
+    assert findings[0].text == f"{MUTATING} has no rule for the creation of pods"
+    assert not [text for text in installation.texts("objects") if "selects pods and" in text]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "effect"),
+    [
+        ("Mutating", "zz-rdma-webhook", "pods that opted in are created without RDMA"),
+        ("Validating", "rdma-webhook", "changes of fabrics are not checked"),
+    ],
+)
+def test_fail_open(installation: Installation, kind: str, name: str, effect: str) -> None:
+    """`failurePolicy: Ignore` is a choice, so it is reported as a fact."""
+    installation[f"{kind}WebhookConfiguration", name]["webhooks"][0]["failurePolicy"] = "Ignore"
+    (finding,) = installation.findings()
+    assert (finding.level, finding.code) == ("info", "FailOpen")
+    assert finding.text == (
+        f"{kind}WebhookConfiguration {name} has failurePolicy Ignore: while no replica answers, "
+        f"{effect}"
+    )

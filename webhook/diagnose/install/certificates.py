@@ -1,0 +1,122 @@
+"""Whether the API server trusts the certificates that the replicas serve, and until when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from webhook.admission.expected_registration import ExpectedRegistration
+from webhook.admission.selection import ca_bundle_of, is_called_by_url
+from webhook.diagnose.install.facts import (
+    CHECKED,
+    NOT_CHECKED,
+    InstallFacts,
+    Reading,
+    ServedCertificate,
+)
+from webhook.model.finding import Code, Finding
+from webhook.model.names import counted
+
+#: The times before the end of a certificate that are too short. Replicas renew their own eight
+#: hours before its end; another program may need people. As in manifests/monitoring.
+_SELF_MANAGED, _OF_FILES, _CA = timedelta(hours=4), timedelta(days=7), timedelta(days=30)
+
+OTHER_CA_BUNDLE = Code(
+    "OtherCaBundle",
+    "The caBundle of a webhook configuration lacks a CA that the replicas use, so the calls of the "
+    "API server fail.",
+    "Run rdma-webhook certs status, which shows what to do; with cert-manager, look at its CA "
+    "injector.",
+)
+CA_SECRET_UNUSABLE = Code(
+    "CaSecretUnusable",
+    "The Secret with the CA does not exist, is malformed or cannot be changed.",
+    "See docs/certificates.md, What can go wrong: usually the replicas repair it within seconds.",
+)
+CERTIFICATE_NOT_TRUSTED = Code(
+    "CertificateNotTrusted",
+    "A replica serves a certificate that the API server does not accept.",
+    "Run rdma-webhook certs status, which shows the CAs and the certificates.",
+)
+CERTIFICATE_EXPIRES = Code(
+    "CertificateExpires",
+    "A certificate ends soon, although it should have been renewed.",
+    "Read the line certificate of /readyz and the log of the replica, which have the reason.",
+)
+CODES = (OTHER_CA_BUNDLE, CA_SECRET_UNUSABLE, CERTIFICATE_NOT_TRUSTED, CERTIFICATE_EXPIRES)
+
+
+def certificate_findings(facts: InstallFacts) -> Iterator[Finding]:
+    """Yield findings on the Secret, `caBundle`, and the certificates that replicas serve."""
+    certificates = facts.certificates
+    if certificates.secret_obstacle:
+        text = f"the Secret with the CA: not checked, since {certificates.secret_obstacle}"
+        yield NOT_CHECKED.finding("unsure", text)
+    elif certificates.secret_problem:
+        yield CA_SECRET_UNUSABLE.finding("error", certificates.secret_problem)
+    elif certificates.self_managed:
+        yield _ending_finding("the CA", certificates.ca_not_after, facts.clocks.now, _CA)
+    bundles = [*_bundle_findings(facts)]
+    yield from bundles
+    if not any(finding.level == "error" for finding in bundles):
+        yield from _handshake_findings(facts)
+
+
+def _bundle_findings(facts: InstallFacts) -> Iterator[Finding]:
+    """Yield what is wrong with the `caBundle` of each webhook configuration that exists."""
+    for expected, reading in zip(
+        facts.names.registrations, facts.webhook_configurations, strict=True
+    ):
+        problem = _bundle_problem(facts, expected, reading)
+        if problem:
+            yield OTHER_CA_BUNDLE.finding("error", f"{expected.configuration}: {problem}")
+        elif problem == "" and facts.certificates.bundles:
+            text = f"{expected.configuration}: caBundle has exactly the CAs of the Secret"
+            yield CHECKED.finding("ok", text)
+
+
+def _bundle_problem(
+    facts: InstallFacts, expected: ExpectedRegistration, reading: Reading
+) -> str | None:
+    """Return the defect of a `caBundle`, "" without any; None if there is nothing to judge."""
+    registration = expected.registration(reading.manifest or {})
+    if registration is None or is_called_by_url(registration):
+        return None
+    if not ca_bundle_of(registration):
+        return "it has no caBundle, so every call fails"
+    return facts.certificates.bundles.get(str(expected.configuration), "")
+
+
+def _handshake_findings(facts: InstallFacts) -> Iterator[Finding]:
+    certificates, now = facts.certificates, facts.clocks.now
+    if certificates.handshake_obstacle:
+        text = f"the served certificates: not checked, since {certificates.handshake_obstacle}"
+        yield NOT_CHECKED.finding("unsure", text)
+    verified = [served for served in certificates.served if not served.problem]
+    for served in certificates.served:
+        if served.problem:
+            yield _failed_handshake(served, facts.names.namespace)
+    margin = _SELF_MANAGED if certificates.self_managed else _OF_FILES
+    if verified:
+        end = min((served.not_after for served in verified if served.not_after), default=None)
+        title = f"{counted(len(verified), 'certificate')} verified with caBundle; the first to end"
+        yield _ending_finding(title, end, now, margin)
+
+
+def _failed_handshake(served: ServedCertificate, namespace: str) -> Finding:
+    if served.answered:
+        return CERTIFICATE_NOT_TRUSTED.finding("error", f"{served.address}: {served.problem}")
+    text = f"{served.address}: the certificate was not checked ({served.problem})"
+    remedy = (
+        f"From outside the cluster, run kubectl -n {namespace} port-forward svc/rdma-webhook "
+        "8443:443, and pass --address 127.0.0.1:8443."
+    )
+    return NOT_CHECKED.finding("unsure", text, remedy)
+
+
+def _ending_finding(title: str, end: datetime | None, now: datetime, margin: timedelta) -> Finding:
+    """Return until when a certificate is valid; a warning if that is less than a margin away."""
+    text = f"{title} is valid until {end:%Y-%m-%dT%H:%M:%SZ}" if end else f"{title} is valid"
+    if end is not None and end - now < margin:
+        return CERTIFICATE_EXPIRES.finding("warning" if end > now else "error", text)
+    return CHECKED.finding("ok", text)

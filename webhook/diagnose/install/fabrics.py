@@ -1,0 +1,87 @@
+"""Whether the FabricConfiguration exists, is valid and in use, and its fabrics have nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from webhook.config.custom_resource import CONFIGURATION_TITLE
+from webhook.diagnose.install.facts import CHECKED, InstallFacts
+from webhook.diagnose.install.records import ConfigurationRecord
+from webhook.model.finding import Code, Finding
+from webhook.model.names import counted
+
+NO_FABRICS = Code(
+    "NoFabrics",
+    "There is no FabricConfiguration, so pods that opted in are rejected.",
+    "Apply your fabrics: kubectl apply -f fabrics.yaml (docs/installation.md, Fabrics).",
+)
+CONDITION_FALSE = Code(
+    "ConditionFalse",
+    "A condition of the FabricConfiguration is false or unknown; its message has the reason.",
+    "Do what the message says. kubectl describe fabrics default shows all conditions and Events.",
+)
+STATUS_OUTDATED = Code(
+    "StatusOutdated",
+    "No replica has written the status of the FabricConfiguration as it is now.",
+    "Wait a few seconds after a change. Otherwise check that replicas run, and that the Lease is "
+    "there.",
+)
+NODES_HAVE_PROBLEMS = Code(
+    "NodesHaveProblems",
+    "Nodes of the fabrics cannot take pods or lack a resource, or a fabric has no nodes.",
+    "Run rdma-webhook fabrics, which names the nodes and the remedies.",
+)
+CODES = (NO_FABRICS, CONDITION_FALSE, STATUS_OUTDATED, NODES_HAVE_PROBLEMS)
+#: `Ready` repeats the reason of the first of the others that is false, so it comes last.
+_CONDITIONS = ("Valid", "Active", "Called", "Ready")
+
+
+def fabric_findings(facts: InstallFacts, reported: Collection[str]) -> Iterator[Finding]:
+    """Yield findings on the configuration; `reported`: codes of findings on other parts.
+
+    A replica reports what is wrong with a webhook configuration in a condition, too.
+    """
+    reading = facts.configuration
+    if reading.obstacle:
+        yield reading.unread_finding()
+    elif reading.manifest is None:
+        text = f"{CONFIGURATION_TITLE} does not exist, so pods that opted in are rejected"
+        yield NO_FABRICS.finding("error", text)
+    else:
+        configuration = ConfigurationRecord.model_validate(reading.manifest)
+        yield from _condition_findings(configuration, reported)
+        yield from _node_findings(configuration)
+
+
+def _condition_findings(
+    configuration: ConfigurationRecord, reported: Collection[str]
+) -> Iterator[Finding]:
+    generation = configuration.metadata.generation
+    conditions = {condition.type: condition for condition in configuration.status.conditions}
+    present = [conditions[name] for name in _CONDITIONS if name in conditions]
+    if not present or any(condition.observed_generation != generation for condition in present):
+        text = f"the status of {CONFIGURATION_TITLE} is not about its generation {generation}"
+        yield STATUS_OUTDATED.finding("warning", text)
+        return
+    reasons = set(reported)
+    for condition in present:
+        if condition.status != "True" and condition.reason not in reasons:
+            text = f"{condition.type} is {condition.status}: {condition.message}"
+            is_false = condition.status == "False"
+            yield CONDITION_FALSE.finding("error" if is_false else "unsure", text)
+        if condition.status != "True":
+            reasons.add(condition.reason)
+    true = [condition.type for condition in present if condition.status == "True"]
+    if true:
+        names = configuration.status.fabric_names
+        yield CHECKED.finding("ok", f"{CONFIGURATION_TITLE} ({names}) is {', '.join(true)}")
+
+
+def _node_findings(configuration: ConfigurationRecord) -> Iterator[Finding]:
+    status = configuration.status
+    if status.problems:
+        text = f"{counted(status.problems, 'problem')} of fabrics or their nodes"
+        yield NODES_HAVE_PROBLEMS.finding("warning", text)
+    elif status.nodes:
+        text = f"{counted(status.nodes, 'node')} of fabrics, without problems"
+        yield CHECKED.finding("ok", text)

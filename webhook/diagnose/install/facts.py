@@ -1,0 +1,172 @@
+"""What was read of an installation; every finding follows from these values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from webhook.admission.expected_registration import ExpectedRegistration
+from webhook.kube.objects import Manifest
+from webhook.model.finding import Code, Finding
+from webhook.text.readiness import ReadinessCheck
+
+#: The name of most objects of an installation. The policies match the account by this name, so no
+#: site can change it.
+NAME = "rdma-webhook"
+
+CHECKED = Code("Checked", "What was checked is as it should be.")
+NOT_CHECKED = Code(
+    "NotChecked",
+    "Something could not be read, so it was not checked: you lack a right, or the API server or a "
+    "replica did not answer.",
+    "Get the right that the finding names, or have somebody run the command who has it.",
+)
+CODES = (CHECKED, NOT_CHECKED)
+
+
+class Reading(NamedTuple):
+    """An object of the API server, or why it is not known."""
+
+    #: Its kind and name, for sentences.
+    title: str
+    #: None if it does not exist, or if that is unknown.
+    manifest: Manifest | None = None
+    #: Why it is unknown, as a clause after "since"; "" if it is known.
+    obstacle: str = ""
+    #: Whether the cluster does not have its kind.
+    lacks_kind: bool = False
+    #: The right that is missing: "get secrets in namespace rdma-webhook"; "" otherwise.
+    missing_right: str = ""
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether the object certainly does not exist."""
+        return self.manifest is None and not self.obstacle
+
+    def unread_finding(self) -> Finding:
+        """Return that the object was not checked."""
+        remedy = f"Get the right to {self.missing_right}, or have an administrator run this."
+        return NOT_CHECKED.finding(
+            "unsure",
+            f"{self.title}: not checked, since {self.obstacle}",
+            remedy if self.missing_right else "Run the command again.",
+        )
+
+
+class InstallNames(NamedTuple):
+    """The names of an installation that its administrator can choose."""
+
+    namespace: str
+    service: str
+    registrations: tuple[ExpectedRegistration, ...]
+
+
+class PolicyReading(NamedTuple):
+    """A ValidatingAdmissionPolicy and its binding."""
+
+    policy: Reading
+    binding: Reading
+
+
+class ReplicaReading(NamedTuple):
+    """The answer of a replica to `/readyz`."""
+
+    pod: str
+    checks: tuple[ReadinessCheck, ...] = ()
+    #: Why it has none; "" if it has.
+    obstacle: str = ""
+    missing_right: str = ""
+
+
+class ServedCertificate(NamedTuple):
+    """The TLS handshake with a replica, as the API server does it."""
+
+    address: str
+    #: Why the API server would not send it anything; "" if it would.
+    problem: str
+    #: Whether a certificate was served.
+    answered: bool
+    not_after: datetime | None = None
+
+
+class CertificateFacts(NamedTuple):
+    """The certificates of an installation."""
+
+    #: Whether the replicas issue them themselves; otherwise the Secret and `bundles` are unknown.
+    self_managed: bool
+    #: What is wrong with the Secret that has the CA; "" if nothing is.
+    secret_problem: str = ""
+    #: Webhook configuration (kind and name) → the defect of its caBundle; "" if it has none.
+    bundles: Mapping[str, str] = {}
+    served: tuple[ServedCertificate, ...] = ()
+    #: When the first CA expires; None if unknown.
+    ca_not_after: datetime | None = None
+    #: Why the Secret was not read, and why no handshake was made; "" otherwise.
+    secret_obstacle: str = ""
+    handshake_obstacle: str = ""
+
+
+class ClockFacts(NamedTuple):
+    """The time of the API server, and of this machine at the same moment."""
+
+    server: datetime | None
+    machine: datetime
+    #: Between the request and the answer that had the time.
+    uncertainty: timedelta = timedelta()
+
+    @property
+    def now(self) -> datetime:
+        """The API server's time, since it judges the certificates; else the machine's."""
+        return self.server or self.machine
+
+
+class TriedPod(NamedTuple):
+    """The answer to the dry run of a pod's creation."""
+
+    status: int
+    answer: Manifest
+
+
+class TriedPods(NamedTuple):
+    """The dry runs in a namespace, of a pod that opts in and of one that does not."""
+
+    namespace: Reading
+    name: str
+    #: The fabric that the pod chooses; "" for none.
+    fabric: str = ""
+    #: None if the namespace is known to lack the label, so that the result is clear.
+    opted_in: TriedPod | None = None
+    other: TriedPod | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstallFacts:
+    """Everything that was read."""
+
+    names: InstallNames
+    #: The version of this program.
+    version: str
+    clocks: ClockFacts
+    definition: Reading
+    deployment: Reading
+    service: Reading
+    #: The EndpointSlices of the Service, as a list.
+    endpoints: Reading
+    #: The Lease, whose holder writes the status.
+    lease: Reading
+    #: Objects that need only exist.
+    others: tuple[Reading, ...]
+    #: In the order of `names.registrations`.
+    webhook_configurations: tuple[Reading, ...]
+    #: Policy → what was read.
+    policies: Mapping[str, PolicyReading]
+    configuration: Reading
+    #: The pods of the Deployment, as a list.
+    pods: Reading
+    replicas: tuple[ReplicaReading, ...]
+    certificates: CertificateFacts
+    #: PodMonitor and PrometheusRule.
+    monitoring: tuple[Reading, ...]
+    tried: TriedPods | None = None

@@ -1,0 +1,181 @@
+"""Whether the objects of the manifests exist, and whether the API server calls the webhook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from webhook.admission.expected_registration import (
+    APPLY_AGAIN,
+    NO_CONFIGURATION,
+    ExpectedRegistration,
+    registration_mistakes,
+)
+from webhook.admission.registration import CONFIGURATIONS
+from webhook.admission.selection import OTHER_SERVICE, SELECTS_TOO_LITTLE, SELECTS_TOO_MUCH
+from webhook.diagnose.install.facts import CHECKED, NAME, InstallFacts, Reading
+from webhook.diagnose.install.records import DefinitionRecord, DeploymentRecord, ready_endpoints
+from webhook.model.finding import Code, Finding
+from webhook.model.names import capitalized, counted, enumerated
+
+_APPLY = f"{capitalized(APPLY_AGAIN)}."
+
+OBJECT_MISSING = Code("ObjectMissing", "An object of the manifests does not exist.", _APPLY)
+DEFINITION_NOT_SERVED = Code(
+    "DefinitionNotServed",
+    "The API server does not serve the version of the FabricConfiguration that the program reads.",
+    "Apply the definition of this version again: kubectl apply -k manifests/crd.",
+)
+REPLICAS_UNAVAILABLE = Code(
+    "ReplicasUnavailable",
+    "The Deployment has fewer ready replicas than it should have, or none.",
+    "Find the reason with kubectl -n NAMESPACE describe pods, and with kubectl -n NAMESPACE logs "
+    "deployment/rdma-webhook.",
+)
+NO_ENDPOINTS = Code(
+    "NoEndpoints",
+    "Replicas are ready, but the Service has no ready endpoints, so the API server reaches none.",
+    f"Compare the selector of the Service with the labels of the pods, or {APPLY_AGAIN}.",
+)
+NO_WEBHOOK_CONFIGURATION = Code(
+    NO_CONFIGURATION,
+    "A webhook configuration does not exist or lacks the webhook, so pods that opted in run "
+    "without RDMA, or fabrics are not checked.",
+    _APPLY,
+)
+_SELECTS_TOO_LITTLE = Code(
+    SELECTS_TOO_LITTLE,
+    "The rules or selectors of a webhook configuration exclude requests that the webhook should "
+    "get.",
+    _APPLY,
+)
+_SELECTS_TOO_MUCH = Code(
+    SELECTS_TOO_MUCH,
+    "A webhook configuration requires no label of the namespace, or no annotation or label of the "
+    "pod.",
+    _APPLY,
+)
+_OTHER_SERVICE = Code(
+    OTHER_SERVICE, "A webhook configuration calls a different Service or path.", _APPLY
+)
+FAIL_OPEN = Code(
+    "FailOpen",
+    "While no replica answers, pods that opted in are created without RDMA.",
+    "No action is needed if that is intended; otherwise remove components/fail-open from the "
+    "kustomization.",
+)
+CODES = (
+    OBJECT_MISSING,
+    DEFINITION_NOT_SERVED,
+    REPLICAS_UNAVAILABLE,
+    NO_ENDPOINTS,
+    NO_WEBHOOK_CONFIGURATION,
+    _SELECTS_TOO_LITTLE,
+    _SELECTS_TOO_MUCH,
+    _OTHER_SERVICE,
+    FAIL_OPEN,
+)
+#: The codes of what is wrong with a webhook configuration.
+REGISTRATION_CODES = {
+    code.code: code
+    for code in (NO_WEBHOOK_CONFIGURATION, _SELECTS_TOO_LITTLE, _SELECTS_TOO_MUCH, _OTHER_SERVICE)
+}
+
+
+def object_findings(facts: InstallFacts) -> Iterator[Finding]:
+    """Yield findings on the objects of the manifests, apart from policies and certificates."""
+    yield _definition_finding(facts.definition)
+    yield _deployment_finding(facts)
+    yield from _service_findings(facts)
+    for expected, reading in zip(
+        facts.names.registrations, facts.webhook_configurations, strict=True
+    ):
+        yield from _registration_findings(expected, reading)
+    yield from _existence_findings((facts.lease, *facts.others))
+
+
+def _missing(reading: Reading) -> Finding:
+    """Return why an object that is needed cannot be judged: it is missing, or was not read."""
+    if not reading.is_missing:
+        return reading.unread_finding()
+    return OBJECT_MISSING.finding("error", f"{reading.title} does not exist")
+
+
+def _definition_finding(reading: Reading) -> Finding:
+    if reading.manifest is None:
+        remedy = "Apply it: kubectl apply -k manifests/crd. Then apply your fabrics."
+        missing = _missing(reading)
+        return missing._replace(remedy=remedy) if reading.is_missing else missing
+    definition = DefinitionRecord.model_validate(reading.manifest)
+    served = any(
+        version.served and version.name == CONFIGURATIONS.version
+        for version in definition.spec.versions
+    )
+    if not served or definition.status.condition("Established").status == "False":
+        text = f"{reading.title} does not serve {CONFIGURATIONS.version}"
+        return DEFINITION_NOT_SERVED.finding("error", text)
+    return CHECKED.finding("ok", f"{reading.title} serves {CONFIGURATIONS.version}")
+
+
+def _deployment_finding(facts: InstallFacts) -> Finding:
+    reading = facts.deployment
+    if reading.manifest is None:
+        return _missing(reading)
+    deployment = DeploymentRecord.read(reading.manifest)
+    desired, ready = deployment.spec.replicas, deployment.status.ready_replicas
+    if not desired:
+        text = f"{reading.title} has no replicas: it is scaled to 0"
+        remedy = f"Run: kubectl -n {facts.names.namespace} scale deployment {NAME} --replicas=2."
+        return REPLICAS_UNAVAILABLE.finding("error", text, remedy)
+    text = f"{reading.title}: {ready} of {counted(desired, 'replica')} ready"
+    if ready < desired:
+        remedy = REPLICAS_UNAVAILABLE.remedy.replace("NAMESPACE", facts.names.namespace)
+        return REPLICAS_UNAVAILABLE.finding("warning" if ready else "error", text, remedy)
+    return CHECKED.finding("ok", text)
+
+
+def _service_findings(facts: InstallFacts) -> Iterator[Finding]:
+    if facts.service.manifest is None:
+        yield _missing(facts.service)
+    elif facts.endpoints.manifest is None:
+        yield facts.endpoints.unread_finding()
+    elif count := ready_endpoints(facts.endpoints.manifest):
+        endpoints = counted(count, "ready endpoint")
+        yield CHECKED.finding("ok", f"{facts.service.title} has {endpoints}")
+    elif DeploymentRecord.read(facts.deployment.manifest).status.ready_replicas:
+        text = f"{facts.service.title} has no ready endpoints, although replicas are ready"
+        yield NO_ENDPOINTS.finding("error", text)
+
+
+def _registration_findings(expected: ExpectedRegistration, reading: Reading) -> Iterator[Finding]:
+    if reading.obstacle:
+        yield reading.unread_finding()
+        return
+    mistakes = list(registration_mistakes(expected, reading.manifest))
+    for mistake in mistakes:
+        text = f"{expected.configuration} {mistake.text}"
+        yield REGISTRATION_CODES[mistake.reason].finding("error", text)
+    if not mistakes:
+        text = f"{expected.configuration} selects {expected.objects} and calls {expected.service}"
+        yield CHECKED.finding("ok", text)
+        yield from _fail_open_findings(expected, reading)
+
+
+def _fail_open_findings(expected: ExpectedRegistration, reading: Reading) -> Iterator[Finding]:
+    registration = expected.registration(reading.manifest or {})
+    if registration is not None and registration.failure_policy == "Ignore":
+        effect = {
+            "mutating": "pods that opted in are created without RDMA",
+            "validating": "changes of fabrics are not checked",
+        }[expected.label]
+        text = (
+            f"{expected.configuration} has failurePolicy Ignore: while no replica answers, {effect}"
+        )
+        yield FAIL_OPEN.finding("info", text)
+
+
+def _existence_findings(readings: tuple[Reading, ...]) -> Iterator[Finding]:
+    """Yield a finding for each object that is missing or unread, and one for all the others."""
+    present = [reading.title for reading in readings if reading.manifest is not None]
+    yield from (_missing(reading) for reading in readings if reading.manifest is None)
+    if present:
+        yield CHECKED.finding("ok", f"{enumerated(present)} exist{'s' * (len(present) == 1)}")

@@ -1,0 +1,167 @@
+"""Whether the admission policies are bound, and keep the webhook's own account within its limits.
+
+The program has no copy of the manifests: of a policy, it compares what makes the API server apply
+it (the account, the resources, failurePolicy, the binding), and not the rules themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from webhook.admission.expected_registration import APPLY_AGAIN
+from webhook.diagnose.install.facts import (
+    CHECKED,
+    NAME,
+    NOT_CHECKED,
+    InstallFacts,
+    PolicyReading,
+    ReplicaReading,
+)
+from webhook.diagnose.install.records import BindingRecord, PolicyRecord
+from webhook.model.finding import Code, Finding, Level
+from webhook.model.names import capitalized, counted, enumerated
+from webhook.text.readiness import UNKNOWN, WARNING, ReadinessCheck
+
+_APPLY = f"{capitalized(APPLY_AGAIN)}."
+#: The condition by which the guards match the webhook's own account.
+OWN_ACCOUNT = (
+    "request.userInfo.username.startsWith('system:serviceaccount:') && "
+    f"request.userInfo.username.endsWith(':{NAME}')"
+)
+#: The guards, each with the resources that it protects.
+GUARDS = {
+    f"{NAME}-guard": frozenset(
+        {"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}
+    ),
+    f"{NAME}-guard-secrets": frozenset({"secrets"}),
+    f"{NAME}-guard-events": frozenset({"events"}),
+    f"{NAME}-guard-lease": frozenset({"leases"}),
+    f"{NAME}-guard-status": frozenset({"fabricconfigurations", "fabricconfigurations/status"}),
+}
+#: The policies that warn users.
+ADVISERS = (f"{NAME}-advice", f"{NAME}-detector", f"{NAME}-removal")
+#: The name of the replicas' own check in `/readyz`.
+_GUARD_CHECK = "guard"
+
+POLICY_MISSING = Code(
+    "PolicyMissing",
+    "A policy of the manifests does not exist. Without a guard, a stolen token of the webhook's "
+    "account could change more than the webhook does; without another policy, users get no "
+    "warnings.",
+    _APPLY,
+)
+POLICY_NOT_BOUND = Code(
+    "PolicyNotBound",
+    "A policy has no binding, or its binding names another policy, applies to a part of the "
+    "objects only, or does not deny; so the API server does not apply it as intended.",
+    _APPLY,
+)
+POLICY_CHANGED = Code(
+    "PolicyChanged",
+    "A guard does not match the webhook's account or all of the objects that it protects, or lets "
+    "requests pass that it cannot judge.",
+    _APPLY,
+)
+NOT_GUARDED = Code(
+    "NotGuarded",
+    "A replica has found in a dry run that its account may change more than caBundle.",
+    "Apply the policy and the binding rdma-webhook-guard (manifests/base/guard.yaml).",
+)
+CODES = (POLICY_MISSING, POLICY_NOT_BOUND, POLICY_CHANGED, NOT_GUARDED)
+
+
+class _Defect(NamedTuple):
+    code: Code
+    text: str
+
+
+def policy_findings(facts: InstallFacts) -> Iterator[Finding]:
+    """Yield findings on the policies, and on what replicas have found out about their account."""
+    guards = "compared: account, resources, failurePolicy, binding"
+    yield from _group_findings(facts, tuple(GUARDS), "error", f"guards ({guards})")
+    yield from _group_findings(facts, ADVISERS, "warning", "policies that warn users")
+    yield from _own_check_findings(facts.replicas)
+
+
+def _group_findings(
+    facts: InstallFacts, names: tuple[str, ...], level: Level, title: str
+) -> Iterator[Finding]:
+    sound: list[str] = []
+    for name in names:
+        reading = facts.policies[name]
+        unread = [part for part in reading if part.obstacle]
+        defect = None if unread else _defect(name, reading)
+        yield from (part.unread_finding() for part in unread)
+        if defect:
+            yield defect.code.finding(level, defect.text)
+        elif not unread:
+            sound.append(name)
+    if sound:
+        text = f"{len(sound)} of {len(names)} {title}: {enumerated(sound)}"
+        yield CHECKED.finding("ok", text)
+
+
+def _defect(name: str, reading: PolicyReading) -> _Defect | None:
+    """Return the first defect of a policy whose objects were read; None without any."""
+    if reading.policy.manifest is None:
+        return _Defect(POLICY_MISSING, f"{reading.policy.title} does not exist")
+    policy = PolicyRecord.model_validate(reading.policy.manifest)
+    if name in GUARDS and (change := _change(name, policy)):
+        return _Defect(POLICY_CHANGED, f"{reading.policy.title} {change}")
+    if reading.binding.manifest is None:
+        return _Defect(POLICY_NOT_BOUND, f"{reading.binding.title} does not exist")
+    binding = BindingRecord.model_validate(reading.binding.manifest)
+    if problem := _binding_problem(name, binding):
+        return _Defect(POLICY_NOT_BOUND, f"{reading.binding.title} {problem}")
+    return None
+
+
+def _change(name: str, policy: PolicyRecord) -> str:
+    """Return how a guard differs from the manifests; "" if it does not."""
+    if policy.conditions != (OWN_ACCOUNT,):
+        return f"does not match the account {NAME} as in the manifests"
+    if missing := sorted(GUARDS[name] - policy.resources):
+        return f"does not match {enumerated(missing)}"
+    if policy.spec.failure_policy != "Fail":
+        return f"has failurePolicy {policy.spec.failure_policy}, not Fail"
+    return ""
+
+
+def _binding_problem(name: str, binding: BindingRecord) -> str:
+    """Return why a binding does not apply its policy; "" if it does."""
+    if binding.spec.policy_name != name:
+        return f"binds the policy {binding.spec.policy_name}"
+    if binding.spec.match_resources:
+        return "has matchResources, so it applies to a part of the objects only"
+    if name in GUARDS and "Deny" not in binding.spec.validation_actions:
+        actions = ", ".join(binding.spec.validation_actions)
+        return f"has the validationActions {actions}, without Deny"
+    return ""
+
+
+def _own_check_findings(replicas: tuple[ReplicaReading, ...]) -> Iterator[Finding]:
+    """Yield the results of the replicas' dry runs; unread replicas are reported elsewhere."""
+    checks = [
+        (replica.pod, check)
+        for replica in replicas
+        for check in replica.checks
+        if check.name == _GUARD_CHECK
+    ]
+    refused = [pod for pod, check in checks if _is_refused(check)]
+    for pod, check in checks:
+        if check.detail.startswith(WARNING):
+            yield NOT_GUARDED.finding("error", f"{pod}: {check.detail.removeprefix(WARNING)}", "")
+        elif check.detail.startswith(UNKNOWN):
+            text = f"{pod}: the guard was not tried: {check.detail.removeprefix(UNKNOWN)}"
+            yield NOT_CHECKED.finding("unsure", text, "Run the command again in a minute.")
+    if refused:
+        text = (
+            f"{counted(len(refused), 'replica')} tried other changes in dry runs, and the API "
+            "server refused them"
+        )
+        yield CHECKED.finding("ok", text)
+
+
+def _is_refused(check: ReadinessCheck) -> bool:
+    return not check.detail.startswith((WARNING, UNKNOWN))

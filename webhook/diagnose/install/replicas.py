@@ -1,0 +1,164 @@
+"""Whether all replicas are ready, of similar versions, and decide with the same configuration."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from webhook.config.custom_resource import CONFIGURATION_TITLE
+from webhook.config.findings import InvalidConfiguration
+from webhook.config.load import parse_object
+from webhook.config.replica_reports import LIVE, ReplicaReport, live_reports, replica_reports
+from webhook.diagnose.install.facts import CHECKED, NOT_CHECKED, InstallFacts, ReplicaReading
+from webhook.diagnose.install.records import ConfigurationRecord, running_pods
+from webhook.kube.objects import Manifest
+from webhook.model.finding import Code, Finding
+from webhook.model.names import counted, enumerated
+
+REPLICA_NOT_READY = Code(
+    "ReplicaNotReady",
+    "A check of a replica's /readyz has failed, so the API server does not call that replica.",
+    "The line of the check has the reason; docs/operation.md, /healthz and /readyz, explains it.",
+)
+REPLICA_NOT_REPORTED = Code(
+    "ReplicaNotReported",
+    "A replica runs, but has not written its entry in status.replicas within six minutes.",
+    "Read the log of the replica: it cannot write the status, or its clock is wrong.",
+)
+CONFIGURATIONS_DIFFER = Code(
+    "ConfigurationsDiffer",
+    "A replica decides with another configuration than the object's.",
+    "Wait a few seconds after a change. Otherwise read the line configuration of the replica's "
+    "/readyz, which has the reason.",
+)
+VERSIONS_DIFFER = Code(
+    "VersionsDiffer",
+    "The replicas have different versions, as during a rollout.",
+    "Wait for the rollout: kubectl -n NAMESPACE rollout status deployment/rdma-webhook.",
+)
+VERSION_SKEW = Code(
+    "VersionSkew",
+    "This program is more than one minor version newer or older than the replicas, so its checks "
+    "may not fit them.",
+    "Use the rdma-webhook of the replicas' version, or of the version before or after it.",
+)
+CODES = (
+    REPLICA_NOT_READY,
+    REPLICA_NOT_REPORTED,
+    CONFIGURATIONS_DIFFER,
+    VERSIONS_DIFFER,
+    VERSION_SKEW,
+)
+_VERSION = re.compile(r"(\d{1,6})\.(\d{1,6})\b")
+
+
+def replica_findings(facts: InstallFacts) -> Iterator[Finding]:
+    """Yield findings on the replicas that run; nothing if none does."""
+    if facts.pods.obstacle:
+        yield facts.pods.unread_finding()
+    yield from _readiness_findings(facts.replicas)
+    if facts.configuration.manifest is None:
+        return
+    reports = _reports(facts, facts.configuration.manifest)
+    yield from _unreported_findings(facts, reports)
+    if reports:
+        yield from _version_findings(facts, reports)
+        yield from _configuration_findings(facts, reports)
+
+
+def _reports(facts: InstallFacts, manifest: Manifest) -> dict[str, ReplicaReport]:
+    status = manifest.get("status")
+    stored = replica_reports(status if isinstance(status, dict) else {})
+    return live_reports(stored, facts.clocks.now)
+
+
+def _readiness_findings(replicas: tuple[ReplicaReading, ...]) -> Iterator[Finding]:
+    ready = 0
+    for replica in replicas:
+        failed = [check for check in replica.checks if not check.ready]
+        if replica.obstacle:
+            remedy = f"Get the right to {replica.missing_right}." if replica.missing_right else None
+            text = f"/readyz of {replica.pod}: not checked, since {replica.obstacle}"
+            yield NOT_CHECKED.finding("unsure", text, remedy)
+        for check in failed:
+            text = f"{replica.pod} is not ready: {check.name}: {check.detail}"
+            yield REPLICA_NOT_READY.finding("error", text)
+        ready += not replica.obstacle and not failed
+    if ready:
+        yield CHECKED.finding(
+            "ok", f"/readyz of {counted(ready, 'replica')}: every check is passed"
+        )
+
+
+def _unreported_findings(
+    facts: InstallFacts, reports: Mapping[str, ReplicaReport]
+) -> Iterator[Finding]:
+    minutes = int(LIVE.total_seconds()) // 60
+    for pod in running_pods(facts.pods.manifest):
+        name = pod.metadata.name
+        if pod.status.is_ready and name not in reports:
+            text = f"{name} has written no entry in status.replicas for {minutes} minutes"
+            yield REPLICA_NOT_REPORTED.finding("warning", text)
+
+
+def _version_findings(
+    facts: InstallFacts, reports: Mapping[str, ReplicaReport]
+) -> Iterator[Finding]:
+    versions = sorted({report.version for report in reports.values()})
+    distant = [version for version in versions if _is_distant(version, facts.version)]
+    if len(versions) > 1:
+        remedy = VERSIONS_DIFFER.remedy.replace("NAMESPACE", facts.names.namespace)
+        text = f"the replicas have the versions {enumerated(versions)}"
+        yield VERSIONS_DIFFER.finding("warning", text, remedy)
+    if distant:
+        text = f"this program has version {facts.version}, but replicas have {enumerated(distant)}"
+        yield VERSION_SKEW.finding("warning", text)
+    if len(versions) == 1 and not distant:
+        own = (
+            "as this program"
+            if versions == [facts.version]
+            else f"and this program {facts.version}"
+        )
+        text = f"{counted(len(reports), 'replica')} with version {versions[0]}, {own}"
+        yield CHECKED.finding("ok", text)
+
+
+def _is_distant(version: str, own: str) -> bool:
+    """Return whether versions differ by more than one minor version; unknown forms do not."""
+    there, here = _VERSION.match(version), _VERSION.match(own)
+    if there is None or here is None:
+        return False
+    return there[1] != here[1] or abs(int(there[2]) - int(here[2])) > 1
+
+
+def _configuration_findings(
+    facts: InstallFacts, reports: Mapping[str, ReplicaReport]
+) -> Iterator[Finding]:
+    """Compare the replicas' configurations with the object's, if that is valid."""
+    manifest = facts.configuration.manifest or {}
+    generation = ConfigurationRecord.model_validate(manifest).metadata.generation
+    config = _config_hash(manifest)
+    if not config:
+        return  # the conditions have the reason, and the last good configuration is in use
+    same = 0
+    for name, report in reports.items():
+        if report.generation != generation:
+            text = f"{name} uses generation {report.generation}, but the object has {generation}"
+            yield CONFIGURATIONS_DIFFER.finding("error", text)
+        elif report.version == facts.version and report.config != config:
+            text = f"{name} uses config {report.config}, but the object has {config}"
+            yield CONFIGURATIONS_DIFFER.finding("error", text)
+        else:
+            same += 1
+    if same:
+        replicas = counted(same, "replica")
+        text = f"{replicas} with the object's generation {generation} (config {config})"
+        yield CHECKED.finding("ok", text)
+
+
+def _config_hash(manifest: Manifest) -> str:
+    """Return the hash of the object's configuration; "" if it is not valid here."""
+    try:
+        return parse_object(manifest, CONFIGURATION_TITLE).compiled.config_hash
+    except InvalidConfiguration:
+        return ""
