@@ -62,6 +62,7 @@ def test_the_table_has_the_usual_changes() -> None:
         "a flag",
         "a rule of check-config",
         "an object or a setting of an installation",
+        "a check of check-install",
         "a doc page",
     ]
 

@@ -46,7 +46,8 @@ class InstallCheck(NamedTuple):
 
 def check_install(facts: InstallFacts) -> InstallCheck:
     """Judge an installation."""
-    return InstallCheck(tuple(part for part in _parts(facts) if part.findings))
+    parts = (part._replace(findings=(*dict.fromkeys(part.findings),)) for part in _parts(facts))
+    return InstallCheck(tuple(part for part in parts if part.findings))
 
 
 def _parts(facts: InstallFacts) -> Iterator[CheckedPart]:

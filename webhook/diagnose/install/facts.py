@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -10,6 +10,7 @@ from typing import NamedTuple
 from webhook.admission.expected_registration import ExpectedRegistration
 from webhook.kube.objects import Manifest
 from webhook.model.finding import Code, Finding
+from webhook.model.names import enumerated
 from webhook.text.readiness import ReadinessCheck
 
 #: The name of most objects of an installation. The policies match the account by this name, so no
@@ -21,7 +22,7 @@ NOT_CHECKED = Code(
     "NotChecked",
     "Something could not be read, so it was not checked: you lack a right, or the API server or a "
     "replica did not answer.",
-    "Get the right that the finding names, or have somebody run the command who has it.",
+    "Ask for the right that the finding names, or have somebody run the command who has it.",
 )
 CODES = (CHECKED, NOT_CHECKED)
 
@@ -45,14 +46,27 @@ class Reading(NamedTuple):
         """Whether the object certainly does not exist."""
         return self.manifest is None and not self.obstacle
 
-    def unread_finding(self) -> Finding:
-        """Return that the object was not checked."""
-        remedy = f"Get the right to {self.missing_right}, or have an administrator run this."
-        return NOT_CHECKED.finding(
-            "unsure",
-            f"{self.title}: not checked, since {self.obstacle}",
-            remedy if self.missing_right else "Run the command again.",
-        )
+    def unread_finding(self, titles: Sequence[str] = ()) -> Finding:
+        """Return that the object, or objects with these titles, were not checked."""
+        objects = enumerated(titles or (self.title,))
+        remedy = "Run the command again."
+        if self.missing_right:
+            remedy = (
+                f"Ask for the right to {self.missing_right}, or have an administrator run this."
+            )
+        text = f"{objects}: not checked, since {self.obstacle}"
+        return NOT_CHECKED.finding("unsure", text, remedy)
+
+
+def unread_findings(readings: Iterable[Reading]) -> Iterator[Finding]:
+    """Yield a finding for each reason for which some of the objects were not read."""
+    titles: dict[str, list[str]] = {}
+    first: dict[str, Reading] = {}
+    for reading in readings:
+        if reading.obstacle:
+            titles.setdefault(reading.obstacle, []).append(reading.title)
+            first.setdefault(reading.obstacle, reading)
+    yield from (first[obstacle].unread_finding(names) for obstacle, names in titles.items())
 
 
 class InstallNames(NamedTuple):

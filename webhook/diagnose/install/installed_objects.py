@@ -12,7 +12,7 @@ from webhook.admission.expected_registration import (
 )
 from webhook.admission.registration import CONFIGURATIONS
 from webhook.admission.selection import OTHER_SERVICE, SELECTS_TOO_LITTLE, SELECTS_TOO_MUCH
-from webhook.diagnose.install.facts import CHECKED, NAME, InstallFacts, Reading
+from webhook.diagnose.install.facts import CHECKED, NAME, InstallFacts, Reading, unread_findings
 from webhook.diagnose.install.records import DefinitionRecord, DeploymentRecord, ready_endpoints
 from webhook.model.finding import Code, Finding
 from webhook.model.names import capitalized, counted, enumerated
@@ -176,6 +176,7 @@ def _fail_open_findings(expected: ExpectedRegistration, reading: Reading) -> Ite
 def _existence_findings(readings: tuple[Reading, ...]) -> Iterator[Finding]:
     """Yield a finding for each object that is missing or unread, and one for all the others."""
     present = [reading.title for reading in readings if reading.manifest is not None]
-    yield from (_missing(reading) for reading in readings if reading.manifest is None)
+    yield from (_missing(reading) for reading in readings if reading.is_missing)
+    yield from unread_findings(readings)
     if present:
         yield CHECKED.finding("ok", f"{enumerated(present)} exist{'s' * (len(present) == 1)}")

@@ -17,6 +17,7 @@ from webhook.diagnose.install.facts import (
     InstallFacts,
     PolicyReading,
     ReplicaReading,
+    unread_findings,
 )
 from webhook.diagnose.install.records import BindingRecord, PolicyRecord
 from webhook.model.finding import Code, Finding, Level
@@ -81,6 +82,8 @@ def policy_findings(facts: InstallFacts) -> Iterator[Finding]:
     guards = "compared: account, resources, failurePolicy, binding"
     yield from _group_findings(facts, tuple(GUARDS), "error", f"guards ({guards})")
     yield from _group_findings(facts, ADVISERS, "warning", "policies that warn users")
+    yield from unread_findings(reading.policy for reading in facts.policies.values())
+    yield from unread_findings(reading.binding for reading in facts.policies.values())
     yield from _own_check_findings(facts.replicas)
 
 
@@ -90,12 +93,11 @@ def _group_findings(
     sound: list[str] = []
     for name in names:
         reading = facts.policies[name]
-        unread = [part for part in reading if part.obstacle]
-        defect = None if unread else _defect(name, reading)
-        yield from (part.unread_finding() for part in unread)
-        if defect:
+        if any(part.obstacle for part in reading):
+            continue
+        if defect := _defect(name, reading):
             yield defect.code.finding(level, defect.text)
-        elif not unread:
+        else:
             sound.append(name)
     if sound:
         text = f"{len(sound)} of {len(names)} {title}: {enumerated(sound)}"

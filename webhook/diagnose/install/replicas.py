@@ -77,7 +77,9 @@ def _readiness_findings(replicas: tuple[ReplicaReading, ...]) -> Iterator[Findin
     for replica in replicas:
         failed = [check for check in replica.checks if not check.ready]
         if replica.obstacle:
-            remedy = f"Get the right to {replica.missing_right}." if replica.missing_right else None
+            remedy = (
+                f"Ask for the right to {replica.missing_right}." if replica.missing_right else None
+            )
             text = f"/readyz of {replica.pod}: not checked, since {replica.obstacle}"
             yield NOT_CHECKED.finding("unsure", text, remedy)
         for check in failed:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from http import HTTPStatus
 
-from webhook.admission.registration import WEBHOOK_NAME
+from webhook.admission.registration import NO_FABRICS_MESSAGE, WEBHOOK_NAME
 from webhook.decide.status import read_own_status
 from webhook.diagnose.install.facts import CHECKED, NOT_CHECKED, InstallFacts, TriedPod, TriedPods
 from webhook.diagnose.install.records import NamespaceRecord, TriedPodRecord
@@ -116,7 +116,8 @@ def _opted_in_finding(tried: TriedPods, pod: TriedPod) -> Finding:
     if pod.status != HTTPStatus.CREATED:
         if WEBHOOK_NAME not in message:
             return _rejection(tried, pod)
-        return POD_REJECTED.finding("error", f"a pod that opts in was rejected: {message}")
+        remedy = "" if NO_FABRICS_MESSAGE in message else None  # the message has the command
+        return POD_REJECTED.finding("error", f"a pod that opts in was rejected: {message}", remedy)
     status = read_own_status(_annotations(pod))
     if not status:
         text = f"a pod that opts in has no {STATUS_ANNOTATION} after a dry run in {tried.name}"
@@ -141,7 +142,7 @@ def _rejection(tried: TriedPods, pod: TriedPod) -> Finding:
     """Return that something other than the webhook rejects pods in the namespace."""
     reason = message_of(pod.answer)
     text = f"the dry run in {tried.name}: not checked, since pods are rejected: {reason}"
-    remedy = f"Get the right to create pods in {tried.name}, or name a namespace that accepts pods."
+    remedy = f"Ask for the right to create pods in {tried.name}, or name another namespace."
     return NOT_CHECKED.finding("unsure", text, remedy)
 
 

@@ -71,7 +71,7 @@ def test_a_missing_right(installation: Installation, kind: str, name: str, right
     """The finding names the right; nothing is said about the object."""
     installation.refuse(kind, name)
     text = f"{kind} {name}: not checked, since you lack the right to {right}"
-    remedy = f"Get the right to {right}, or have an administrator run this."
+    remedy = f"Ask for the right to {right}, or have an administrator run this."
     assert installation.findings() == [Finding("unsure", "NotChecked", text, remedy)]
 
 
@@ -209,3 +209,20 @@ def test_fail_open(installation: Installation, kind: str, name: str, effect: str
         f"{kind}WebhookConfiguration {name} has failurePolicy Ignore: while no replica answers, "
         f"{effect}"
     )
+
+
+def test_rights_that_are_missing_for_several_objects(installation: Installation) -> None:
+    """Objects for which the same right is missing share a finding; a missing object has its own."""
+    for part in ("facts", "events"):
+        installation.refuse("ClusterRoleBinding", f"rdma-webhook-{part}")
+    installation.delete("ServiceAccount", "rdma-webhook")
+    installation.refuse("RoleBinding", "rdma-webhook-status", 500)
+    rights = "get clusterrolebindings.rbac.authorization.k8s.io"
+    assert [finding.text for finding in installation.findings()] == [
+        "ServiceAccount rdma-webhook does not exist",
+        (
+            "ClusterRoleBinding rdma-webhook-facts and ClusterRoleBinding rdma-webhook-events: not "
+            f"checked, since you lack the right to {rights}"
+        ),
+        "RoleBinding rdma-webhook-status: not checked, since the API server answered 500: no",
+    ]

@@ -51,7 +51,7 @@ def test_a_replica_that_may_not_be_asked(installation: Installation) -> None:
     installation.replicas["webhook-b"] = PlainAnswer(403, '{"kind": "Status"}', "")
     right = "get pods/proxy in namespace rdma-webhook"
     text = f"/readyz of webhook-b: not checked, since you lack the right to {right}"
-    remedy = f"Get the right to {right}."
+    remedy = f"Ask for the right to {right}."
     assert installation.findings() == [Finding("unsure", "NotChecked", text, remedy)]
     assert installation.texts("replicas")[1] == "/readyz of 1 replica: every check is passed"
 

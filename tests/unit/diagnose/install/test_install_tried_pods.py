@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.unit.diagnose.install.installation import STATUS, Installation
+from webhook.admission.registration import NO_FABRICS_MESSAGE
 from webhook.model.finding import Finding
 
 LAB = "/api/v1/namespaces/lab"
@@ -130,7 +131,7 @@ def test_pods_that_something_else_rejects(installation: Installation, opts_in: b
     """A missing right, a quota or Pod Security says nothing about the webhook."""
     installation.pod_answers[opts_in] = rejected("exceeded quota")
     text = "the dry run in lab: not checked, since pods are rejected: exceeded quota"
-    remedy = "Get the right to create pods in lab, or name a namespace that accepts pods."
+    remedy = "Ask for the right to create pods in lab, or name another namespace."
     assert installation.findings("lab") == [Finding("unsure", "NotChecked", text, remedy)]
 
 
@@ -143,3 +144,17 @@ def test_a_pod_that_did_not_opt_in(installation: Installation) -> None:
         "Apply the webhook's manifests again, so that only pods with the annotation are selected."
     )
     assert installation.findings("lab") == [Finding("error", "PodChangedUnasked", text, remedy)]
+
+
+def test_both_pods_are_rejected(installation: Installation) -> None:
+    """The reason is the same, and is reported once."""
+    installation.pod_answers = dict.fromkeys((True, False), rejected("exceeded quota"))
+    assert [finding.code for finding in installation.findings("lab")] == ["NotChecked"]
+
+
+def test_a_pod_without_fabrics(installation: Installation) -> None:
+    """The message of the webhook has the command, so there is no other remedy."""
+    message = f'failed calling webhook "pods.rdma.lab": {NO_FABRICS_MESSAGE}run kubectl apply'
+    installation.pod_answers[True] = rejected(message)
+    text = f"a pod that opts in was rejected: {message}"
+    assert installation.findings("lab") == [Finding("error", "PodRejected", text)]
