@@ -161,8 +161,10 @@ class ThreadedHandshake(asyncio.BufferedProtocol):
         self._call(self._tls.resume_writing)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Return the place for the next piece."""
+        """Return the place for the next piece; what arrives waits for the handshake's turn."""
         self._buffer = cast("memoryview", self._tls.get_buffer(sizehint))
+        if not self._usage.handshake_done:
+            self._buffer = self._buffer[:MAX_BYTES]
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:

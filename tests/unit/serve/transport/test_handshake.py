@@ -195,13 +195,27 @@ def test_the_first_request_follows_the_handshake() -> None:
 
     async def test() -> None:
         wire = Wire(HandshakeTurns())
-        wire.context.done = wire.complete
-        wire.send(b"x" * MAX_BYTES + b"request" * MAX_BYTES)
+        wire.send(b"hello")
         await _settle()
-        assert wire.tls.calls == [b"x" * MAX_BYTES, b"", b"request" * MAX_BYTES]
-        wire.send(b"more")
-        assert wire.tls.calls[3:] == [b"more"]
+        wire.context.done = wire.complete
+        wire.send(b"x" * (MAX_BYTES - 5) + b"r" * 5)
+        await _settle()
+        assert wire.tls.calls[2:] == [b"x" * (MAX_BYTES - 5), b"", b"r" * 5]
+        wire.send(b"equest" * MAX_BYTES)
+        assert wire.tls.calls[5:] == [b"equest" * MAX_BYTES]
         assert wire.transport.reads
+
+    _run(test)
+
+
+def test_little_waits_for_a_turn() -> None:
+    """A listener may have a thousand connections, each with such a buffer."""
+
+    async def test() -> None:
+        wire = Wire(HandshakeTurns())
+        assert len(wire.protocol.get_buffer(1 << 16)) == MAX_BYTES
+        wire.complete()
+        assert len(wire.protocol.get_buffer(1 << 16)) > MAX_BYTES
 
     _run(test)
 
