@@ -111,7 +111,9 @@ def _wrong_type(kind: str, value: object) -> str:
         written = shortened(f"[{items}]", _MAX_REMEDY)
         return f"must be a list, not {show_value(value)}; write `{written}`"
     if kind == "model_type" and isinstance(value, list):
-        return "must be a mapping of its fields, not a list; leave out the dash"
+        has_fields = bool(value) and isinstance(value[0], dict)
+        remedy = "leave out the dash" if has_fields else "write each field as NAME: VALUE"
+        return f"must be a mapping of its fields, not a list; {remedy}"
     if kind == "int_type" and isinstance(value, str) and literal_value(value).__class__ is int:
         return f"must be a whole number, not {show_value(value)}; remove the quotes"
     expected = {

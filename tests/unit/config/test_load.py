@@ -13,6 +13,8 @@ from webhook.config.load import parse_fabrics
 from webhook.errors import ConfigError
 from webhook.model.finding import Finding, Location
 
+NOT_A_LIST = "match must be a mapping of its fields, not a list"
+
 
 def refused(written: str) -> str:
     """Return the error text for a file that cannot be used."""
@@ -413,10 +415,15 @@ def test_a_file_that_is_none_gets_one_clear_error(written: str, message: str) ->
         ),
         (
             {"match": [{"gpuProducts": []}]},
-            (
-                "spec.fabrics[0].match",
-                "match must be a mapping of its fields, not a list; leave out the dash",
-            ),
+            ("spec.fabrics[0].match", f"{NOT_A_LIST}; leave out the dash"),
+        ),
+        (
+            {"match": ["nvidia.com/gpu"]},
+            ("spec.fabrics[0].match", f"{NOT_A_LIST}; write each field as NAME: VALUE"),
+        ),
+        (
+            {"match": []},
+            ("spec.fabrics[0].match", f"{NOT_A_LIST}; write each field as NAME: VALUE"),
         ),
         (
             {"env": ["A=1", "B=x=y"]},
