@@ -19,7 +19,8 @@ takes a second; this process only reads the review.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from time import perf_counter
 from typing import NamedTuple
 
@@ -47,6 +48,7 @@ from webhook.serve.http.asgi import (
     DisconnectedError,
     Headers,
     address_of,
+    connection_closable,
     until_disconnect,
 )
 from webhook.serve.http.review_body import (
@@ -78,6 +80,7 @@ BYTES, BYTES_PER_ADDRESS = 8 << 20, 4 << 20
 FIRST_BYTES = 256 << 10
 #: A message for the user who applies the object, after "failed calling webhook …: ".
 NOT_CHECKED = "rdma-webhook could not check the configuration: "
+CROWDED = f"{NOT_CHECKED}too many requests at once; apply it again"
 _GROUP = API_VERSION.partition("/")[0]
 #: The unchecked fields, which may be large and come mostly from the API server.
 _UNCHECKED = ("metadata", "status")
@@ -117,6 +120,7 @@ class Validate:
         self._log = log
         self._worker = worker
         self._queue = queue
+        self._reading = FairQueue()
         self._bodies = BodyReader()
         self._validation_quota = Quota("validations", PENDING, PENDING_PER_ADDRESS, first=1)
         self._byte_quota = Quota("large validations", BYTES, BYTES_PER_ADDRESS, first=FIRST_BYTES)
@@ -125,11 +129,9 @@ class Validate:
         """Answer a request."""
         started = perf_counter()
         headers: Headers = dict(scope["headers"])
-        client_address = address_of(scope)
         try:
             body = await review_body(VALIDATE_PATH, scope, headers, self._bodies, receive)
-            prepared = _read_body(body, self._state.snapshot.current_configuration)
-            validation = await until_disconnect(self._answer(prepared, client_address), receive)
+            validation = await until_disconnect(self._read_and_answer(body, scope), receive)
             close = self._state.draining
         except RequestError as error:
             validation = _error_answer(text_answer(error.status, str(error)))
@@ -143,23 +145,46 @@ class Validate:
         self._metrics.count_request("validate", validation.status, seconds)
         self._record(validation, headers, seconds)
 
+    async def _read_and_answer(self, body: bytes, scope: Scope) -> ValidationAnswer:
+        """Return the answer to any body; raise RequestError if its turn does not come in time."""
+        deadline = asyncio.get_running_loop().time() + SECONDS
+        try:
+            async with self._reading_turn(scope):
+                prepared = _read_body(body, self._state.snapshot.current_configuration)
+        except TimeoutError:
+            raise RequestError(503, CROWDED) from None
+        return await self._answer(prepared, address_of(scope), deadline)
+
+    @asynccontextmanager
+    async def _reading_turn(self, scope: Scope) -> AsyncIterator[None]:
+        """Wait for a turn, and keep it until the end of the block; raises TimeoutError.
+
+        A large body takes a tenth of a second, and other requests must not wait for many of them.
+        """
+        async with AsyncExitStack() as stack:
+            with connection_closable(scope):
+                turn = self._reading.turn(address_of(scope), SECONDS)
+                await stack.enter_async_context(turn)
+            await asyncio.sleep(0)  # others that have arrived can wait for the next turn
+            yield
+
     async def _answer(
-        self, prepared: ValidationAnswer | PendingValidation, client_address: str
+        self, prepared: ValidationAnswer | PendingValidation, client_address: str, deadline: float
     ) -> ValidationAnswer:
-        """Return the answer to any request; never raises."""
+        """Return the answer to any request until the loop's time `deadline`; never raises."""
         if isinstance(prepared, ValidationAnswer):
             return prepared
         request, written = prepared
         try:
-            return await self._judge(request, written, client_address)
+            return await self._judge(request, written, client_address, deadline)
         except Exception as error:  # noqa: BLE001 -- a defect must be answered, with the uid
             return _error_answer(defect_answer(request.uid, error, {}, MAX_DEPTH))
 
     async def _judge(
-        self, request: ConfigurationRequest, written: bytes, client_address: str
+        self, request: ConfigurationRequest, written: bytes, client_address: str, deadline: float
     ) -> ValidationAnswer:
         try:
-            answer = await self._ask_worker(request, written, client_address)
+            answer = await self._ask_worker(request, written, client_address, deadline)
         except TimeoutError:
             return _unchecked_answer(request, f"it took longer than {SECONDS:g} s; apply it again")
         except RequestError as error:
@@ -167,7 +192,7 @@ class Validate:
         return _of_worker(request, answer)
 
     async def _ask_worker(
-        self, request: ConfigurationRequest, written: bytes, client_address: str
+        self, request: ConfigurationRequest, written: bytes, client_address: str, deadline: float
     ) -> WorkerAnswer:
         """Have the worker check the object; previews wait meanwhile."""
         parameters = {"uid": request.uid, "object_reference": _object_reference(request)}
@@ -183,7 +208,7 @@ class Validate:
             self._byte_quota.take(client_address, len(written)),
         ):
             async with (
-                asyncio.timeout(SECONDS),
+                asyncio.timeout_at(deadline),
                 self._queue.turn(client_address, SECONDS, urgent=True),
             ):
                 return await self._worker.ask(worker_request, max_pause=MAX_PAUSE)

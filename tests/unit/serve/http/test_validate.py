@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from time import sleep
 from typing import Any
 
 import pytest
@@ -20,11 +21,13 @@ from webhook.serve.http import validate
 from webhook.serve.http.review_body import MAX_DEPTH
 from webhook.serve.http.validate import (
     BYTES_PER_ADDRESS,
+    CROWDED,
     FIRST_BYTES,
     NOT_CHECKED,
     PENDING,
     PENDING_PER_ADDRESS,
     Validate,
+    ValidationAnswer,
 )
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import ConfigurationApplied, PreparedConfiguration, State
@@ -468,6 +471,42 @@ def test_large_ones_from_a_few_addresses_leave_room_for_a_usual_one() -> None:
     assert large.status == 503
     assert "too many large validations at once; try again" in large.text
     assert FIRST_BYTES > MAX_SPEC_BYTES
+
+
+def test_bodies_are_read_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large one takes a tenth of a second: another address waits for one of many."""
+    read: list[str] = []
+
+    def note(body: bytes, _current: PreparedConfiguration | None) -> ValidationAnswer:
+        read.append(body.decode())
+        sleep(0.002)  # an address that has used no time may come before others
+        return ValidationAnswer(200, b"{}")
+
+    monkeypatch.setattr(validate, "_read_body", note)
+
+    async def flood() -> None:
+        server = Server()
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(20):
+                tasks.create_task(server.posted(b"flood", client="192.0.2.1"))
+            tasks.create_task(server.posted(b"honest", client="10.0.0.1"))
+
+    Server.runner.run(flood())
+    assert len(read) == 21
+    assert "honest" in read[:3]
+
+
+def test_the_wait_for_reading_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The API server does not wait for long; nothing has been checked then."""
+    monkeypatch.setattr(validate, "SECONDS", 0.01)
+
+    async def crowd() -> Answer:
+        server = Server()
+        async with server.app._reading.turn("192.0.2.1", 60):
+            return await server.posted(review(item(VALID)))
+
+    answer = Server.runner.run(crowd())
+    assert (answer.status, CROWDED in answer.text) == (503, True)
 
 
 def test_other_addresses_are_not_concerned_by_a_flood() -> None:
