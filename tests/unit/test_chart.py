@@ -22,7 +22,7 @@ VALUES_TEXT = (CHART / "values.yaml").read_text(encoding="utf-8")
 VALUES: dict[str, Any] = yaml.safe_load(VALUES_TEXT)
 SCHEMA: dict[str, Any] = json.loads((CHART / "values.schema.json").read_text(encoding="utf-8"))
 TEMPLATES = "\n".join(
-    file.read_text(encoding="utf-8") for file in sorted((CHART / "templates").iterdir())
+    file.read_text(encoding="utf-8") for file in sorted((CHART / "templates").rglob("*.*"))
 )
 #: Values that Helm itself defines.
 HELM = {"global"}
