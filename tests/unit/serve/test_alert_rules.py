@@ -1,4 +1,4 @@
-"""The alert rules of manifests/monitoring, and their table in docs/operation.md.
+"""The alert rules of manifests/monitoring, their table in docs/operation.md, and their runbook.
 
 tests/integration/test_alerts.py has Prometheus evaluate them.
 """
@@ -6,7 +6,8 @@ tests/integration/test_alerts.py has Prometheus evaluate them.
 from __future__ import annotations
 
 import re
-from pathlib import Path
+import shlex
+from textwrap import fill
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ import yaml
 
 from tests.generated_pages import DOCS, assert_up_to_date
 from tests.unit.serve.test_operation_page import PAGE
+from webhook.cli.parser import parser
 
 ROOT = DOCS.parent
 RULES: list[dict[str, Any]] = [
@@ -30,14 +32,22 @@ PLANTED = "".join(
 each_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
 
 
+RUNBOOK = DOCS / "alerts.md"
+TEXT = RUNBOOK.read_text(encoding="utf-8")
+
+
 def _table() -> str:
-    lines = ["", "| alert | severity | after | meaning, and what to do |", "|---|---|---|---|"]
+    lines = ["", "| alert | severity | after | meaning |", "|---|---|---|---|"]
     for rule in RULES:
-        summary, description = _meaning(rule)
-        severity, pause = rule["labels"]["severity"], rule["for"]
-        after = pause if pause != "0m" else "at once"
-        lines.append(f"| `{rule['alert']}` | {severity} | {after} | {summary} {description} |")
+        link = f"[`{rule['alert']}`](alerts.md#{rule['alert'].lower()})"
+        lines.append(
+            f"| {link} | {rule['labels']['severity']} | {_pause(rule)} | {_meaning(rule)[0]} |"
+        )
     return "\n".join([*lines, "", ""])
+
+
+def _pause(rule: dict[str, Any]) -> str:
+    return "at once" if rule["for"] == "0m" else str(rule["for"])
 
 
 def _meaning(rule: dict[str, Any]) -> tuple[str, str]:
@@ -51,6 +61,64 @@ def _meaning(rule: dict[str, Any]) -> tuple[str, str]:
 def test_the_table_is_up_to_date() -> None:
     """The page lists every alert as the rules define it."""
     assert_up_to_date(PAGE, "<!-- alerts -->", "<!-- /alerts -->", _table())
+
+
+@each_rule
+def test_the_runbook_begins_with_the_meaning(rule: dict[str, Any]) -> None:
+    """A section first repeats the texts of its alert, as the rules have them."""
+    severity = rule["labels"]["severity"].capitalize()
+    text = f"*{severity}, after {_pause(rule)}.* {' '.join(_meaning(rule))}"
+    lines = fill(text.replace("after at", "at"), 140, break_on_hyphens=False)
+    begin = f"<!-- meaning of {rule['alert']} -->"
+    assert_up_to_date(RUNBOOK, begin, "<!-- end of meaning -->", f"\n{lines}\n\n")
+
+
+def test_the_runbook_has_a_section_for_each_alert() -> None:
+    """Each alert has a section, and each section but the first an alert, in the same order."""
+    headings = re.findall(r"(?m)^#+ (.*)$", TEXT)
+    assert headings == ["Alerts", "Where to look", *(rule["alert"] for rule in RULES)]
+
+
+@each_rule
+def test_a_section_leads_from_the_alert_to_its_end(rule: dict[str, Any]) -> None:
+    """It has commands, numbered causes, and the condition under which the alert ends."""
+    section = _section(rule)
+    parts = [section.index(f"**{part}") for part in ("See it:**", "Causes:**", "Over** ")]
+    assert parts == sorted(parts)
+    assert "```console\n$ " in section[parts[0] : parts[1]]
+    assert re.search(r"(?m)^1\. ", section[parts[1] : parts[2]])
+
+
+def _section(rule: dict[str, Any]) -> str:
+    return TEXT.partition(f"\n## {rule['alert']}\n")[2].partition("\n## ")[0]
+
+
+def test_commands_of_the_runbook_exist() -> None:
+    """The parser ends the process for a command or an option that does not exist."""
+    blocks = re.findall(r"(?s)```console\n(.*?)```", TEXT)
+    commands = re.findall(r"(?:\$ |\| |`)rdma-webhook ([^\n`#]+)", "\n".join([*blocks, TEXT]))
+    assert len({*commands}) > 4
+    for command in commands:
+        parser().parse_args(shlex.split(command))
+
+
+def test_links_of_the_runbook_lead_to_sections() -> None:
+    """Each anchor is that of a heading, as GitHub makes it."""
+    links = re.findall(r"\]\(([\w-]+\.md)?#([\w-]+)\)", TEXT)
+    assert links
+    for name, anchor in links:
+        page = (DOCS / (name or RUNBOOK.name)).read_text(encoding="utf-8")
+        headings = re.findall(r"(?m)^#+ (.*)$", page)
+        anchors = {re.sub(r"[^\w -]", "", line.lower()).replace(" ", "-") for line in headings}
+        assert anchor in anchors, f"{name}#{anchor}"
+
+
+def test_log_messages_of_the_runbook_exist() -> None:
+    """Each message that the page searches the log for is in the table of messages."""
+    messages = re.findall(r'"msg":"([^"\']+)', TEXT)
+    assert messages
+    page = PAGE.read_text(encoding="utf-8")
+    assert [message for message in messages if message not in page] == []
 
 
 @each_rule
@@ -84,17 +152,9 @@ def test_a_rule_reads_metrics_of_the_page(rule: dict[str, Any]) -> None:
 
 
 @each_rule
-def test_a_rule_names_a_section_of_the_docs(rule: dict[str, Any]) -> None:
-    """The file exists, and has a heading with this anchor."""
-    file, _, anchor = rule["annotations"]["docs"].partition("#")
-    assert not anchor or anchor in _anchors(ROOT / file)
-    assert (ROOT / file).parent == DOCS
-
-
-def _anchors(page: Path) -> set[str]:
-    """Return the anchors of a page's headings, as GitHub makes them."""
-    headings = re.findall(r"(?m)^#+ (.*)$", page.read_text(encoding="utf-8"))
-    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+def test_a_rule_names_its_section(rule: dict[str, Any]) -> None:
+    """The anchor is the heading's, as GitHub and GitLab make it."""
+    assert rule["annotations"]["docs"] == f"docs/alerts.md#{rule['alert'].lower()}"
 
 
 @each_rule
