@@ -178,6 +178,17 @@ def test_prometheus_renames_no_label(scrapes: Scrapes) -> None:
     assert [label for label in stored if label.startswith("exported_")] == []
 
 
+def test_the_variables_are_those_of_the_queries(scrapes: Scrapes) -> None:
+    """The choice of namespaces comes from a metric that every replica has."""
+    source, namespaces = DASHBOARD["templating"]["list"]
+    assert (source["name"], source["query"]) == ("datasource", "prometheus")
+    assert f"${namespaces['name']}" in VARIABLES
+    query = namespaces["query"]["query"]
+    assert query == namespaces["definition"]
+    (metric,) = re.findall(r"^label_values\((\w+), namespace\)$", query)
+    assert metric in _labels(scrapes.after)
+
+
 def test_ids_are_unique() -> None:
     """Grafana keeps links and overrides by these ids."""
     ids = [panel["id"] for panel in DASHBOARD["panels"]]
