@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from subprocess import run
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.cluster.cluster import Cluster
-from tests.cluster.images import perftest_image
+from tests.cluster.images import ROOT, perftest_image
 from tests.waiting import until
 
 NAME = "perftest-image"
@@ -24,11 +25,16 @@ PROGRAMS = (
     # Of the scripts that run them.
     *("sh", "timeout", "getent", "sleep"),
 )
+_DOCKERFILE = (ROOT / "images" / "perftest" / "Dockerfile").read_text(encoding="utf-8")
+#: Each package that the image installs, and its version.
+_PACKAGES = _DOCKERFILE.partition("ARG PACKAGES=")[2].partition("\n")[0]
+_VERSIONS = dict(re.findall(r"([a-z-]+)=([^ \"]+)", _PACKAGES))
 _SCRIPT = f"""
 for name in {" ".join(PROGRAMS)}; do
     command -v "$name" >/dev/null || echo "missing $name"
 done
 echo "user $(id -u)"
+dpkg-query --show --showformat='installed ${{Package}}=${{Version}}\\n' {" ".join(_VERSIONS)}
 ib_write_bw --version
 ucx_info -v | grep Version
 rping 2>&1 | grep -c "^rping"
@@ -74,6 +80,13 @@ def test_its_programs(log: str) -> None:
     assert "Version: " in log
     assert "# Version 1." in log or "# Library version: 1." in log
     assert "\n2\n" in log  # rping has two lines of usage, for the server and the client
+
+
+def test_its_versions(log: str) -> None:
+    """The packages have the versions that the Dockerfile pins."""
+    assert len(_VERSIONS) >= 5
+    installed = dict(re.findall(r"^installed (.+?)=(.+)$", log, re.MULTILINE))
+    assert installed == _VERSIONS
 
 
 def test_its_user(log: str) -> None:
