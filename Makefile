@@ -30,7 +30,7 @@ PURE_PACKAGES := $(subst $() ,$(comma),$(subst /,.,$(PURE:%=webhook.%)))
 PURE_FILES := $(subst $() ,$(comma),$(PURE:%=webhook/%/*))
 
 # Shell scripts, checked by `make lint`.
-SCRIPTS := .ci/run $(shell find webhook certs tests -name '*.sh')
+SCRIPTS := .ci/run $(shell find webhook certs images tests -name '*.sh')
 
 SCHEMA := webhook/config/fabrics.schema.json
 DEFINITION := manifests/crd/fabricconfigurations.yaml
@@ -57,7 +57,7 @@ MUTMUT := $(MUTANTS_VENV)/.mutmut-$(MUTMUT_VERSION)
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install dev run lint type fmt test-fast test test-deps promtool helm cluster-deps cluster cluster-down test-e2e test-faults test-soak without-cluster on-one-cluster on-another fuzz fuzz-short mutants golden experiments experiments-deps cov bench bench-cluster schema lock audit clean distclean
+.PHONY: help install dev run lint type fmt test-fast test test-deps promtool helm cluster-deps cluster cluster-down test-e2e test-faults test-soak without-cluster on-one-cluster on-another image image-twice fuzz fuzz-short mutants golden experiments experiments-deps cov bench bench-cluster schema lock audit clean distclean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -112,6 +112,17 @@ on-another:
 
 fuzz-short:
 	$(FUZZ) $(SHORT)
+
+# images/build.sh lists the variables: BASE, BUILDER, PLATFORM, REVISION, VERSION and others.
+
+image:  ## build the image of a commit with buildah, always with the same digest (BASE=… PLATFORM=linux/arm64 REVISION=…)
+	@images/build.sh
+
+image-twice:  ## the same twice, and a failure if the digests differ
+	@mkdir -p .cache
+	images/build.sh | tee .cache/image.txt
+	images/build.sh | tee .cache/image-again.txt
+	cmp .cache/image.txt .cache/image-again.txt
 
 # A seed and a number identify a case: SEED=… CASE=… runs a case again and shrinks it.
 FUZZ = nice $(BIN)/python -m tests.fuzz

@@ -34,8 +34,8 @@ class _Recipe:
     """Files and folders below root: the build's context."""
     build: Callable[[buildah.Store, str, Path], None]
     """Builds an image of that name in the store, from a copy of the files."""
-    on_base: bool = False
-    """Whether it is based on `rootfs.image`."""
+    bases: tuple[rootfs.Base, ...] = ()
+    """The bases that its build uses."""
     version: str = ""
     """The beginning of the tag."""
 
@@ -58,7 +58,12 @@ def webhook_image() -> Image:
     """Return the project's image, built from its Dockerfile and the code in this checkout."""
 
     def build(store: buildah.Store, name: str, context: Path) -> None:
-        arguments = {"BASE": rootfs.image(store), "VERSION": __version__}
+        arguments = {
+            "BASE": rootfs.image(rootfs.PYTHON, store),
+            "BUILDER": rootfs.image(rootfs.DEBIAN, store),
+            "VERSION": __version__,
+            "BUILDPLATFORM": f"linux/{rootfs.ARCHITECTURE}",  # buildah 1.28 does not set it
+        }
         with TemporaryDirectory(prefix="pip-") as folder:
             store.build(name, context, arguments, pip_settings.volumes(Path(folder)))
 
@@ -68,7 +73,7 @@ def webhook_image() -> Image:
             root=ROOT,
             files=("Dockerfile", *_let_in((ROOT / ".dockerignore").read_text())),
             build=build,
-            on_base=True,
+            bases=(rootfs.DEBIAN, rootfs.PYTHON),
             version=__version__,
         )
     )
@@ -81,7 +86,8 @@ def previous_stand_in() -> Image:
 
     def build(store: buildah.Store, name: str, context: Path) -> None:
         store.hold(current.name, current.archive)
-        store.build(name, context, {"CURRENT": current.name})
+        builder = rootfs.image(rootfs.DEBIAN, store)
+        store.build(name, context, {"CURRENT": current.name, "BUILDER": builder})
 
     return _image(
         _Recipe(
@@ -89,6 +95,7 @@ def previous_stand_in() -> Image:
             root=SOURCES / "previous",
             files=("Dockerfile",),
             build=build,
+            bases=(rootfs.DEBIAN,),
             version=current.name.rpartition(":")[2],
         )
     )
@@ -119,9 +126,10 @@ def _workload(name: str, *files: str) -> Image:
 
 def _on_base(name: str, root: Path, *files: str) -> Image:
     def build(store: buildah.Store, image: str, context: Path) -> None:
-        store.build(image, context, {"BASE": rootfs.image(store)})
+        store.build(image, context, {"BASE": rootfs.image(rootfs.DEBIAN, store)})
 
-    return _image(_Recipe(name=name, root=root, files=files, build=build, on_base=True))
+    bases = (rootfs.DEBIAN,)
+    return _image(_Recipe(name=name, root=root, files=files, build=build, bases=bases))
 
 
 def _let_in(ignored: str) -> list[str]:
@@ -134,8 +142,8 @@ def _image(recipe: _Recipe) -> Image:
     with TemporaryDirectory(prefix="image-") as folder:
         context = Path(folder) / "context"
         archives.copy(recipe.root, recipe.files, context)
-        base = rootfs.key() if recipe.on_base else ""
-        tag = "-".join(filter(None, [recipe.version, archives.key(context, base)]))
+        keys = [base.key for base in recipe.bases] or [""]
+        tag = "-".join(filter(None, [recipe.version, archives.key(context, *keys)]))
         archive = archives.folder() / f"{recipe.name}-{tag}.tar"
         image = Image(f"localhost/rdma-webhook/{recipe.name}:{tag}", archive)
         if not archives.used(archive):
@@ -147,8 +155,8 @@ def _image(recipe: _Recipe) -> Image:
 def _build(recipe: _Recipe, image: Image, context: Path, lock: int) -> None:
     if archives.used(image.archive):  # another process has just built it
         return
-    if recipe.on_base:
-        rootfs.archive(lock)  # first, since its progress has its own line
+    for base in recipe.bases:
+        rootfs.archive(base, lock)  # first, since its progress has its own line
     with progress.step(f"building the {recipe.name} image"), buildah.opened(lock) as store:
         recipe.build(store, image.name, context)
         store.save(image.name, image.archive)

@@ -33,7 +33,8 @@ class Thief:
     def __init__(self, webhook: Webhook) -> None:
         self.webhook = webhook
         self.pod = webhook.replicas()[0]
-        self._token = webhook.kubectl("exec", self.pod, "--", "cat", TOKEN)
+        program = f"print(open('{TOKEN}').read(), end='')"
+        self._token = webhook.kubectl("exec", self.pod, "--", "/app/bin/python", "-c", program)
 
     def send(self, method: str, path: str, document: object = None, kind: str = JSON) -> Response:
         """Dry-run a request, under the field manager of the replicas."""
