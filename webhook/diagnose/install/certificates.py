@@ -14,6 +14,7 @@ from webhook.diagnose.install.facts import (
     Reading,
     ServedCertificate,
 )
+from webhook.diagnose.install.records import DeploymentRecord
 from webhook.model.finding import Code, Finding
 from webhook.model.names import counted
 
@@ -49,9 +50,10 @@ CODES = (OTHER_CA_BUNDLE, CA_SECRET_UNUSABLE, CERTIFICATE_NOT_TRUSTED, CERTIFICA
 def certificate_findings(facts: InstallFacts) -> Iterator[Finding]:
     """Yield findings on the Secret, `caBundle`, and the certificates that replicas serve."""
     certificates = facts.certificates
-    if certificates.secret_obstacle:
-        text = f"the Secret with the CA: not checked, since {certificates.secret_obstacle}"
-        yield NOT_CHECKED.finding("unsure", text)
+    if obstacle := certificates.secret_obstacle or _unknown_issuer(facts):
+        yield NOT_CHECKED.finding(
+            "unsure", f"the Secret with the CA: not checked, since {obstacle}"
+        )
     elif certificates.secret_problem:
         yield CA_SECRET_UNUSABLE.finding("error", certificates.secret_problem)
     elif certificates.self_managed:
@@ -60,6 +62,13 @@ def certificate_findings(facts: InstallFacts) -> Iterator[Finding]:
     yield from bundles
     if not any(finding.level == "error" for finding in bundles):
         yield from _handshake_findings(facts)
+
+
+def _unknown_issuer(facts: InstallFacts) -> str:
+    """Return a clause if it is unknown whether the webhook uses the Secret; else ""."""
+    if not facts.deployment.obstacle:
+        return ""
+    return "the Deployment, which shows whether the webhook uses it, was not read"
 
 
 def _bundle_findings(facts: InstallFacts) -> Iterator[Finding]:
@@ -96,7 +105,8 @@ def _handshake_findings(facts: InstallFacts) -> Iterator[Finding]:
     for served in certificates.served:
         if served.problem:
             yield _failed_handshake(served, facts.names.namespace)
-    margin = _SELF_MANAGED if certificates.self_managed else _OF_FILES
+    reads_files = DeploymentRecord.read(facts.deployment.manifest).reads_certificate_files
+    margin = _OF_FILES if reads_files else _SELF_MANAGED
     if verified:
         end = min((served.not_after for served in verified if served.not_after), default=None)
         title = f"{counted(len(verified), 'certificate')} verified with caBundle; the first to end"

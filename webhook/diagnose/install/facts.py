@@ -108,7 +108,8 @@ class ServedCertificate(NamedTuple):
 class CertificateFacts(NamedTuple):
     """The certificates of an installation."""
 
-    #: Whether the replicas issue them themselves; otherwise the Secret and `bundles` are unknown.
+    #: Whether the replicas certainly issue them themselves; otherwise the Secret and `bundles` are
+    #: unknown.
     self_managed: bool
     #: What is wrong with the Secret that has the CA; "" if nothing is.
     secret_problem: str = ""

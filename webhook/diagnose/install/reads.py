@@ -88,6 +88,8 @@ def read_installation(
     names, reads = options.names, _Reads(api)
     clocks = read_clocks(api, now)
     deployment = reads.get(f"Deployment {NAME}", _in(names, "apis/apps/v1", "deployments", NAME))
+    reads_files = DeploymentRecord.read(deployment.manifest).reads_certificate_files
+    self_managed = deployment.manifest is not None and not reads_files
     pods = reads.get("the pods of the replicas", _in(names, "api/v1", "pods"), _SELECTOR)
     configuration = reads.get(CONFIGURATION_TITLE, CONFIGURATION_PATH)
     slices = _in(names, "apis/discovery.k8s.io/v1", "endpointslices")
@@ -109,7 +111,10 @@ def read_installation(
             f"kubernetes.io/service-name={names.service}",
         ),
         lease=reads.get(f"Lease {NAME}", _in(names, "apis/coordination.k8s.io/v1", "leases", NAME)),
-        others=tuple(reads.get(title, path) for title, path in _other_objects(names)),
+        others=tuple(
+            reads.get(title, path)
+            for title, path in _other_objects(names, self_managed=self_managed)
+        ),
         webhook_configurations=tuple(
             reads.get(str(expected.configuration), expected.configuration.path)
             for expected in names.registrations
@@ -120,9 +125,7 @@ def read_installation(
         replicas=tuple(
             _replica(api, names, pod.metadata.name) for pod in running_pods(pods.manifest)
         ),
-        certificates=inspect(
-            not DeploymentRecord.read(deployment.manifest).reads_certificate_files
-        ),
+        certificates=inspect(self_managed),
         monitoring=tuple(
             reads.get(f"{kind} {NAME}", _in(names, _MONITORING, f"{kind.lower()}s", NAME))
             for kind in ("PodMonitor", "PrometheusRule")
@@ -140,14 +143,17 @@ def _in(names: InstallNames, group: str, resource: str, name: str = "") -> str:
     return f"{path}/{path_segment(name)}" if name else path
 
 
-def _other_objects(names: InstallNames) -> Iterator[tuple[str, str]]:
-    """Yield title and path of each object that need only exist, in every overlay."""
+def _other_objects(names: InstallNames, *, self_managed: bool) -> Iterator[tuple[str, str]]:
+    """Yield title and path of each object that need only exist.
+
+    Only replicas that issue their certificates need the rights to write them.
+    """
+    own = [NAME] if self_managed else []
     yield f"ServiceAccount {NAME}", _in(names, "api/v1", "serviceaccounts", NAME)
-    for part in ("facts", "events", "status"):
-        name = f"{NAME}-{part}"
+    for name in (f"{NAME}-facts", f"{NAME}-events", f"{NAME}-status", *own):
         yield f"ClusterRoleBinding {name}", f"{_RBAC}/clusterrolebindings/{name}"
-    status = f"{NAME}-status"
-    yield f"RoleBinding {status}", _in(names, _RBAC[1:], "rolebindings", status)
+    for name in (f"{NAME}-status", *own):
+        yield f"RoleBinding {name}", _in(names, _RBAC[1:], "rolebindings", name)
 
 
 class _Reads:

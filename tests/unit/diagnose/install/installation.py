@@ -238,7 +238,7 @@ NAMES = InstallNames(
 
 
 def _manifests() -> list[Object]:
-    folders = ("base", "base/admission", "crd", "monitoring")
+    folders = ("base", "base/admission", "crd", "monitoring", "overlays/self-managed")
     files = [file for folder in folders for file in (_ROOT / "manifests" / folder).glob("*.yaml")]
     texts = (file.read_text("utf-8") for file in files)
     documents = (manifest for text in texts for manifest in yaml.safe_load_all(text))

@@ -46,12 +46,15 @@ def test_files_of_another_program(installation: Installation) -> None:
     """The Secret is not inspected: cert-manager writes `caBundle`, and the CA is unknown."""
     deployment = installation["Deployment", "rdma-webhook"]
     deployment["spec"]["template"]["spec"]["containers"][0]["args"].append("--tls-cert=/tls.crt")
+    for kind in ("ClusterRoleBinding", "RoleBinding"):
+        installation.delete(kind, "rdma-webhook")  # the replicas write no certificates
     served = ServedCertificate(ADDRESS, "", True, NOW + timedelta(days=8))
     installation.certificates = CertificateFacts(self_managed=False, served=(served,))
     assert installation.texts("certificates") == [
         "1 certificate verified with caBundle; the first to end is valid until 2026-12-07T04:00:00Z"
     ]
     assert installation.self_managed is False
+    assert installation.findings() == []
     ending = served._replace(not_after=NOW + timedelta(days=7, seconds=-1))
     change(installation, served=(ending,))
     assert [finding.code for finding in installation.findings()] == ["CertificateExpires"]
@@ -180,4 +183,21 @@ def test_ends_that_are_unknown(installation: Installation) -> None:
     assert (texts[0], texts[-1]) == (
         "the CA is valid",
         "1 certificate verified with caBundle; the first to end is valid",
+    )
+
+
+def test_an_unknown_issuer(installation: Installation) -> None:
+    """Without the Deployment, nothing is claimed about the Secret, nor the rights to write it."""
+    installation.refuse("Deployment", "rdma-webhook")
+    for kind in ("ClusterRoleBinding", "RoleBinding"):
+        installation.delete(kind, "rdma-webhook")
+    served = ServedCertificate(ADDRESS, "", True, NOW + timedelta(hours=4))
+    installation.certificates = CertificateFacts(self_managed=False, served=(served,))
+    deployment, secret = installation.findings()
+    assert installation.self_managed is False
+    assert deployment.text.startswith("Deployment rdma-webhook: not checked")
+    assert (secret.level, secret.code) == ("unsure", "NotChecked")
+    assert secret.text == (
+        "the Secret with the CA: not checked, since the Deployment, which shows whether the "
+        "webhook uses it, was not read"
     )

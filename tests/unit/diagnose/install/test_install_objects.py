@@ -29,7 +29,8 @@ def test_all_is_well(installation: Installation) -> None:
         (
             "Lease rdma-webhook, ServiceAccount rdma-webhook, ClusterRoleBinding "
             "rdma-webhook-facts, ClusterRoleBinding rdma-webhook-events, ClusterRoleBinding "
-            "rdma-webhook-status and RoleBinding rdma-webhook-status exist"
+            "rdma-webhook-status, ClusterRoleBinding rdma-webhook, RoleBinding "
+            "rdma-webhook-status and RoleBinding rdma-webhook exist"
         ),
     ]
 
@@ -44,7 +45,9 @@ def test_all_is_well(installation: Installation) -> None:
         ("ClusterRoleBinding", "rdma-webhook-facts"),
         ("ClusterRoleBinding", "rdma-webhook-events"),
         ("ClusterRoleBinding", "rdma-webhook-status"),
+        ("ClusterRoleBinding", "rdma-webhook"),
         ("RoleBinding", "rdma-webhook-status"),
+        ("RoleBinding", "rdma-webhook"),
     ],
 )
 def test_a_missing_object(installation: Installation, kind: str, name: str) -> None:
@@ -52,12 +55,12 @@ def test_a_missing_object(installation: Installation, kind: str, name: str) -> N
     installation.delete(kind, name)
     text = f"{kind} {name} does not exist"
     assert installation.findings() == [Finding("error", "ObjectMissing", text, APPLY)]
+    assert not [line for line in installation.texts("objects") if f" {kind} {name}," in f" {line}"]
 
 
 @pytest.mark.parametrize(
     ("kind", "name", "right"),
     [
-        ("Deployment", "rdma-webhook", "get deployments.apps in namespace rdma-webhook"),
         ("Service", "rdma-webhook", "get services in namespace rdma-webhook"),
         ("Lease", "rdma-webhook", "get leases.coordination.k8s.io in namespace rdma-webhook"),
         (
