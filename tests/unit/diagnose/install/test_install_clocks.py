@@ -85,6 +85,7 @@ def test_an_entry_from_the_future(
     text = "the clock of webhook-b is 63 s ahead of the API server's"
     expected = [Finding("warning", "ClockDiffers", text, REMEDY)] * count
     assert installation.findings() == expected
+    assert len(installation.texts("clocks")) == 2 + count
 
 
 @pytest.mark.parametrize(("seconds", "is_late"), [(30, False), (31, True)])
