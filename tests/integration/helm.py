@@ -11,11 +11,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from tests.cluster.binaries import cache_folder
 from tests.cluster.versions import DEFAULT_MINOR, provider
 from tests.integration.programs import lacking
+from webhook import __version__
 
 MANIFESTS = Path(__file__).parents[2] / "manifests"
 CHART = MANIFESTS / "chart"
@@ -23,6 +25,20 @@ CHART = MANIFESTS / "chart"
 VERSIONS = ("helm-3", "helm-4")
 #: The name and the namespace of the release.
 RELEASE = "rdma-webhook"
+#: Both versions evaluate templates alike, so one is enough for most values.
+LATEST = VERSIONS[-1]
+#: The key of the Deployment.
+DEPLOYMENT = ("Deployment", RELEASE, RELEASE)
+#: The labels that the chart adds to each object and to the pods, if the manifests have no such.
+ADDED = {
+    "app.kubernetes.io/name": RELEASE,
+    "app.kubernetes.io/instance": RELEASE,
+    "app.kubernetes.io/version": __version__,
+    "app.kubernetes.io/part-of": RELEASE,
+    "app.kubernetes.io/managed-by": "Helm",
+    "helm.sh/chart": f"{RELEASE}-{__version__}",
+}
+each_version = pytest.mark.parametrize("version", VERSIONS)
 
 Document = dict[str, Any]
 #: The objects of a rendering by kind, namespace and name.

@@ -16,8 +16,9 @@ import pytest
 
 from tests.integration.helm import (
     CHART,
+    DEPLOYMENT,
+    LATEST,
     RELEASE,
-    VERSIONS,
     Document,
     Objects,
     by_name,
@@ -34,15 +35,15 @@ _FILE = "templates/tests/dry-run.yaml"
 Answer = Callable[[], dict[str, str] | str]
 
 
-def hooks() -> Objects:
+def hooks(*options: str) -> Objects:
     """Render the objects of the test."""
     command = ("template", RELEASE, CHART, f"--namespace={RELEASE}", f"--show-only={_FILE}")
-    return by_name(documents(helm(VERSIONS[-1], *command).stdout))
+    return by_name(documents(helm(LATEST, *command, *options).stdout))
 
 
-def pod() -> Document:
+def pod(*options: str) -> Document:
     """Return the pod of the test."""
-    return hooks()["Pod", RELEASE, _TEST]
+    return hooks(*options)["Pod", RELEASE, _TEST]
 
 
 def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, answer: Answer) -> tuple[object, Any]:
@@ -111,15 +112,18 @@ def test_its_objects_are_hooks() -> None:
         assert document["metadata"]["annotations"]["helm.sh/hook"] == "test"
     (namespace,) = (document for (kind, _, _), document in hooks().items() if kind == "Namespace")
     assert labels_of(namespace)["rdma.lab/enable"] == "true"
-    assert not hooks().keys() & rendered(VERSIONS[-1]).keys()
+    assert not hooks().keys() & rendered(LATEST).keys()
 
 
 def test_its_pod_runs_where_replicas_do() -> None:
-    """The same image, user and node selector; the namespace may enforce the level restricted."""
-    template = rendered(VERSIONS[-1])["Deployment", RELEASE, RELEASE]["spec"]["template"]["spec"]
-    ours = pod()["spec"]
+    """With the same image, nodes and user; the namespace may enforce the level restricted."""
+    options = ("--set=image.pullSecrets={registry}", "--set=tolerations[0].operator=Exists")
+    chart = rendered(LATEST, *options)
+    template = chart[DEPLOYMENT]["spec"]["template"]["spec"]
+    ours = pod(*options)["spec"]
     (container,), (replica,) = ours["containers"], template["containers"]
-    assert ours["nodeSelector"] == template["nodeSelector"]
+    for field in ("nodeSelector", "tolerations", "imagePullSecrets"):
+        assert ours[field] == template[field]
     assert ours["securityContext"].items() <= template["securityContext"].items()
     for field in ("image", "imagePullPolicy", "securityContext"):
         assert container[field] == replica[field]
