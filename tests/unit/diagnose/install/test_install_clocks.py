@@ -50,6 +50,14 @@ def test_the_clock_of_this_machine(
     assert installation.findings() == expected
 
 
+@pytest.mark.parametrize(("seconds", "count"), [(5, 0), (6, 1)])
+def test_a_slow_answer(installation: Installation, seconds: int, count: int) -> None:
+    """It may have taken the time on either way, so the difference may be that much larger."""
+    installation.duration = timedelta(seconds=10)
+    installation.machine = NOW + LIMIT + timedelta(seconds=seconds)
+    assert [finding.code for finding in installation.findings()] == ["ClockDiffers"] * count
+
+
 @pytest.mark.parametrize(
     ("difference", "side"),
     [(LIMIT, ""), (LIMIT + SECOND, "63 s ahead of"), (-LIMIT - SECOND, "63 s behind")],

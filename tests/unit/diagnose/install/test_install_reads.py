@@ -75,11 +75,3 @@ def test_clocks(date: str, server: datetime | None) -> None:
     api = _Server(date)
     half = timedelta(seconds=2)
     assert read_clocks(api, api.time) == ClockFacts(server, NOW + half, half)  # type: ignore[arg-type]
-
-
-def test_a_slow_answer_is_no_wrong_clock(installation: Installation) -> None:
-    """The difference that is tolerated includes the time that the answer may have taken."""
-    times = iter((NOW + timedelta(seconds=60), NOW + timedelta(seconds=80)))
-    clocks = read_clocks(installation, lambda: next(times))
-    assert clocks.machine - NOW == timedelta(seconds=70)
-    assert clocks.uncertainty == timedelta(seconds=10)
