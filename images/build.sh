@@ -1,5 +1,5 @@
 #!/bin/sh
-# Build the image of a commit with buildah, write it to dist/ as an OCI archive, and print its digest. The same commit,
+# Build the image of a commit with buildah, write it to dist/ as an OCI archive, and print that file and its digest. The same commit,
 # bases and version of buildah give the same digest, on any day and machine.
 #
 #   BASE, BUILDER      see the Dockerfile: names of images, or root file systems (*.tar), as base/make.sh writes
@@ -40,9 +40,9 @@ name=localhost/rdma-webhook:$version-$architecture
 # shellcheck disable=SC2086 # options are words
 $buildah build --platform "$platform" --build-arg BUILDPLATFORM="linux/$machine" --timestamp "$SOURCE_DATE_EPOCH" \
     --identity-label=false --build-arg BASE="$base" --build-arg BUILDER="$builder" --build-arg VERSION="$version" \
-    --build-arg REVISION="$revision" --tag "$name" ${BUILD_OPTIONS:-} "$work/commit"
+    --build-arg REVISION="$revision" --tag "$name" ${BUILD_OPTIONS:-} "$work/commit" >&2
 mkdir -p dist
 archive=dist/rdma-webhook-$version-$architecture.oci.tar
 rm -f "$archive"
-$buildah push --quiet --digestfile "$archive.digest" "$name" "oci-archive:$archive:$version"
+$buildah push --quiet --digestfile "$archive.digest" "$name" "oci-archive:$archive:$version" >&2
 echo "$archive $(cat "$archive.digest")"
