@@ -48,6 +48,11 @@ BANDIT_VERSION := 1.9.4
 AUDIT_VENV := .cache/audit
 AUDIT := $(AUDIT_VENV)/.tools-$(PIP_AUDIT_VERSION)-$(BANDIT_VERSION)
 
+# `make release` lists the Python packages with this tool, in its own venv as well.
+CYCLONEDX_VERSION := 7.5.0
+RELEASE_VENV := .cache/release
+CYCLONEDX := $(RELEASE_VENV)/.cyclonedx-$(CYCLONEDX_VERSION)
+
 # `make mutants` runs the tests with mutmut in the same process. It has its own venv, so that nobody
 # else installs mutmut and the dozen packages that come with it, a terminal interface among them.
 MUTMUT_VERSION := 3.8.1
@@ -57,7 +62,7 @@ MUTMUT := $(MUTANTS_VENV)/.mutmut-$(MUTMUT_VERSION)
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install dev run lint type fmt test-fast test test-deps promtool helm cluster-deps cluster cluster-down test-e2e test-faults test-soak without-cluster on-one-cluster on-another image image-twice fuzz fuzz-short mutants golden experiments experiments-deps cov bench bench-cluster schema lock audit clean distclean
+.PHONY: help install dev run lint type fmt test-fast test test-deps promtool helm cluster-deps cluster cluster-down test-e2e test-faults test-soak without-cluster on-one-cluster on-another image image-twice fuzz fuzz-short mutants golden experiments experiments-deps cov bench bench-cluster schema lock audit release test-release clean distclean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -232,6 +237,15 @@ audit: $(AUDIT)  ## look for known vulnerabilities of what is installed (network
 	$(AUDIT_VENV)/bin/bandit --quiet --recursive --configfile pyproject.toml webhook certs
 	$(AUDIT_VENV)/bin/pip-audit --strict --requirement requirements.lock --require-hashes --disable-pip
 
+release: $(DEV) $(CYCLONEDX)  ## make the files of a release, in dist/ (VERSION=0.1.0 IMAGE=registry/name BASE=… PLATFORMS=…)
+	$(BIN)/python -m release $(or $(VERSION),$(error VERSION is not set; for example, make release VERSION=0.1.0)) \
+		--cyclonedx $(RELEASE_VENV)/bin/cyclonedx-py $(if $(IMAGE),--image $(IMAGE)) \
+		$(if $(PLATFORMS),--platforms $(PLATFORMS))
+
+# It needs the index of Python packages; everything else is on this machine.
+test-release: $(DEV) $(CYCLONEDX)  ## make a release twice, compare, sign and verify it, in minutes (root)
+	$(PYTEST) tests/release
+
 clean:  ## remove caches and build products
 	rm -rf .cache .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache \
 		.ruff_cache build dist htmlcov mutants
@@ -271,6 +285,12 @@ $(AUDIT): | $(BIN)/python
 	@$(BIN)/python -m venv --clear $(AUDIT_VENV)
 	@$(AUDIT_VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
 		pip-audit==$(PIP_AUDIT_VERSION) 'bandit[toml]==$(BANDIT_VERSION)'
+	@touch $@
+
+$(CYCLONEDX): | $(BIN)/python
+	@$(BIN)/python -m venv --clear $(RELEASE_VENV)
+	@$(RELEASE_VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+		cyclonedx-bom==$(CYCLONEDX_VERSION)
 	@touch $@
 
 $(MUTMUT): requirements-dev.lock | $(BIN)/python

@@ -62,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     loading.add_argument("archive", type=Path)
     loading.add_argument("directory", nargs="?", type=_absolute, default=state.home() / "cluster")
     loading.set_defaults(run=_load, interrupted=_RUNS)
-    building = verbs.add_parser("build", help="build programs that are not in the cache yet")
+    building = verbs.add_parser("build", help="print where programs are; build the missing ones")
     building.add_argument("programs", nargs="+", metavar="PROGRAM")
     building.set_defaults(run=_build, interrupted="what was built stays in the cache")
     return parser
@@ -113,7 +113,8 @@ def _load(arguments: argparse.Namespace) -> int:
 
 
 def _build(arguments: argparse.Namespace) -> int:
-    provide(arguments.programs)
+    paths = provide(arguments.programs)
+    sys.stdout.writelines(f"{path}\n" for path in paths.values())
     return 0
 
 

@@ -206,6 +206,31 @@ _INDEPENDENT = (
         stamps={"github.com/prometheus/common/version.Version": "3.13.5"},
         tags=("remove_all_sd",),  # without the clients of two dozen clouds
     ),
+    # The tools of a release (`make release`, `make test-release`).
+    Module(
+        name="crane",  # also a registry on loopback
+        path="github.com/google/go-containerregistry",
+        version="v0.22.1",
+        commands={"crane": "github.com/google/go-containerregistry/cmd/crane"},
+        stamps={"github.com/google/go-containerregistry/cmd/crane/cmd.Version": "v0.22.1"},
+        in_clusters=False,
+    ),
+    Module(
+        name="cosign",
+        path="github.com/sigstore/cosign/v3",
+        version="v3.1.3",
+        commands={"cosign": "github.com/sigstore/cosign/v3/cmd/cosign"},
+        stamps={"sigs.k8s.io/release-utils/version.gitVersion": "v3.1.3"},
+        in_clusters=False,
+    ),
+    Module(
+        name="syft",
+        path="github.com/anchore/syft",
+        version="v1.57.1",
+        commands={"syft": "github.com/anchore/syft/cmd/syft"},
+        stamps={"main.version": "v1.57.1"},
+        in_clusters=False,
+    ),
 )
 
 MODULES: Mapping[str, Module] = {

@@ -46,8 +46,8 @@ def test_commands_are_the_modules_tools(module: Module) -> None:
 
 
 def test_go_has_a_single_version(module: Module) -> None:
-    """Every module requires the Go version that `missing` requires."""
-    oldest = re.search(r"^go (\d+)\.(\d+)\.0$", go_mod(module), re.MULTILINE)
+    """Every module requires the minor version of Go that `missing` requires."""
+    oldest = re.search(r"^go (\d+)\.(\d+)\.\d+$", go_mod(module), re.MULTILINE)
     assert oldest
     assert (int(oldest[1]), int(oldest[2])) == GO
 
