@@ -197,7 +197,7 @@ def test_module_sources(log: Path) -> None:
 
 
 def test_all_of_a_cluster(log: Path) -> None:
-    """Kubernetes is built first, since the others share its libraries; no peer or release tool is."""
+    """Kubernetes is built first, since the others share its libraries; no other tool is."""
     built = build_all("1.34")
     commands = {command for module in MODULES.values() for command in module.commands}
     assert set(built) == commands - {"gatekeeper", "crane", "cosign", "syft"}

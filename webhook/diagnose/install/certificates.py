@@ -41,8 +41,8 @@ CERTIFICATE_NOT_TRUSTED = Code(
 )
 CERTIFICATE_EXPIRES = Code(
     "CertificateExpires",
-    "A certificate ends soon, although it should have been renewed.",
-    "Read the line certificate of /readyz and the log of the replica, which have the reason.",
+    "A certificate expires soon, although it should already have been renewed.",
+    "Read the line `certificate` of /readyz, and the log of the replica: they give the reason.",
 )
 CODES = (OTHER_CA_BUNDLE, CA_SECRET_UNUSABLE, CERTIFICATE_NOT_TRUSTED, CERTIFICATE_EXPIRES)
 

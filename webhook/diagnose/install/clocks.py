@@ -30,7 +30,7 @@ _PRECISION = timedelta(seconds=2)
 CLOCK_DIFFERS = Code(
     "ClockDiffers",
     "A clock differs from the API server's by more than a minute: replicas may seem to be gone; "
-    "from an hour on, certificates may be rejected.",
+    "with a difference of an hour, certificates may be rejected.",
     "Correct the time of the machine, and check that it follows a time server (chronyc tracking, "
     "timedatectl).",
 )

@@ -22,7 +22,7 @@ NOT_CHECKED = Code(
     "NotChecked",
     "Something could not be read, so it was not checked: you lack a right, or the API server or a "
     "replica did not answer.",
-    "Ask for the right that the finding names, or have somebody run the command who has it.",
+    "Ask for the right that the finding names, or have somebody who has it run the command.",
 )
 CODES = (CHECKED, NOT_CHECKED)
 

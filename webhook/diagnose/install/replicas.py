@@ -18,7 +18,8 @@ from webhook.model.names import counted, enumerated
 REPLICA_NOT_READY = Code(
     "ReplicaNotReady",
     "A check of a replica's /readyz has failed, so the API server does not call that replica.",
-    "The line of the check has the reason; docs/operation.md, /healthz and /readyz, explains it.",
+    "The line of the check gives the reason; docs/operation.md explains it under "
+    "/healthz and /readyz.",
 )
 REPLICA_NOT_REPORTED = Code(
     "ReplicaNotReported",
@@ -27,9 +28,9 @@ REPLICA_NOT_REPORTED = Code(
 )
 CONFIGURATIONS_DIFFER = Code(
     "ConfigurationsDiffer",
-    "A replica decides with another configuration than the object's.",
-    "Wait a few seconds after a change. Otherwise read the line configuration of the replica's "
-    "/readyz, which has the reason.",
+    "A replica uses a configuration other than the object's.",
+    "Wait a few seconds after a change. Otherwise read the line `configuration` of the replica's "
+    "/readyz, which gives the reason.",
 )
 VERSIONS_DIFFER = Code(
     "VersionsDiffer",

@@ -36,17 +36,17 @@ POD_PATCHED = Code(
 )
 POD_NOT_PATCHED = Code(
     "PodNotPatched",
-    "The API server accepted a pod that opted in without a call of the webhook, or the call failed "
+    "The API server accepted a pod that opted in, but did not call the webhook, or the call failed "
     "with failurePolicy Ignore.",
-    "Correct what is reported on the webhook configuration and the certificates; rdma-webhook why "
-    "explains a real pod.",
+    "Correct what is reported about the webhook configuration and the certificates; rdma-webhook "
+    "why explains a real pod.",
 )
 POD_REJECTED = Code(
     "PodRejected",
-    "The API server rejected a pod that opted in, since the webhook could not be called or denied "
-    "it.",
-    "The message has the reason; if the call failed, correct what is reported on the Deployment, "
-    "the Service and the certificates.",
+    "The API server rejected a pod that opted in: it could not call the webhook, or the webhook "
+    "denied the pod.",
+    "The message gives the reason; if the call failed, correct what is reported about the "
+    "Deployment, the Service and the certificates.",
 )
 POD_CHANGED_UNASKED = Code(
     "PodChangedUnasked",

@@ -18,7 +18,7 @@ BUNDLE_REMEDY = (
     "injector."
 )
 EXPIRY_REMEDY = (
-    "Read the line certificate of /readyz and the log of the replica, which have the reason."
+    "Read the line `certificate` of /readyz, and the log of the replica: they give the reason."
 )
 ADDRESS = "10.0.0.7:8443"
 

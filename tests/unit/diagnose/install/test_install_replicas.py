@@ -13,12 +13,13 @@ from webhook.text.readiness import ReadinessCheck
 
 GUARD = ReadinessCheck("guard", True, "this account may change at most caBundle")
 NOT_READY = (
-    "The line of the check has the reason; docs/operation.md, /healthz and /readyz, explains it."
+    "The line of the check gives the reason; docs/operation.md explains it under "
+    "/healthz and /readyz."
 )
 NOT_REPORTED = "Read the log of the replica: it cannot write the status, or its clock is wrong."
 DIFFER = (
-    "Wait a few seconds after a change. Otherwise read the line configuration of the replica's "
-    "/readyz, which has the reason."
+    "Wait a few seconds after a change. Otherwise read the line `configuration` of the replica's "
+    "/readyz, which gives the reason."
 )
 
 

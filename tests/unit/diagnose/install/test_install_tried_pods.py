@@ -102,8 +102,8 @@ def test_a_pod_that_is_not_patched(installation: Installation) -> None:
     installation.pod_answers[True] = (201, {"metadata": {"annotations": {}}})
     text = "a pod that opts in has no rdma.lab/status after a dry run in lab"
     remedy = (
-        "Correct what is reported on the webhook configuration and the certificates; rdma-webhook "
-        "why explains a real pod."
+        "Correct what is reported about the webhook configuration and the certificates; "
+        "rdma-webhook why explains a real pod."
     )
     assert installation.findings("lab") == [Finding("error", "PodNotPatched", text, remedy)]
 
@@ -120,7 +120,7 @@ def test_a_pod_that_the_webhook_rejects(installation: Installation, message: str
     installation.pod_answers[True] = rejected(message)
     text = f"a pod that opts in was rejected: {message}"
     remedy = (
-        "The message has the reason; if the call failed, correct what is reported on the "
+        "The message gives the reason; if the call failed, correct what is reported about the "
         "Deployment, the Service and the certificates."
     )
     assert installation.findings("lab") == [Finding("error", "PodRejected", text, remedy)]
