@@ -164,7 +164,7 @@ def _stored_labels(labels: str) -> str:
 
 @cache
 def target_labels() -> dict[str, str]:
-    """Return the labels of a target: the operator's, but those that the PodMonitor drops."""
+    """Return the labels of a target: the operator's, without what the PodMonitor drops."""
     monitor = yaml.safe_load((MONITORING / "podmonitor.yaml").read_text(encoding="utf-8"))
     (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
     dropped = [

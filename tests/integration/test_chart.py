@@ -156,7 +156,7 @@ def test_another_namespace(version: str, overlay: str) -> None:
 
 @each_version
 def test_a_namespace_that_looks_like_a_number(version: str) -> None:
-    """It is quoted everywhere: as many texts have it as those of an ordinary namespace."""
+    """It is quoted everywhere: as many texts have it as have an ordinary namespace."""
     options = ("--set=certificates.issuer=cert-manager", "--set=monitoring.enabled=true")
     numbered, ordinary = (
         [text for text in texts(rendered(version, *options, namespace=name)) if name in text]

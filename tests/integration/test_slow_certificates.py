@@ -56,7 +56,7 @@ def _context(server: Running, folder: Path, extra: str = "") -> ssl.SSLContext:
 
 
 def _exchange(server: Running, context: ssl.SSLContext, request: bytes) -> bytes:
-    """Return the beginning of the answer to a request; nothing if there is none."""
+    """Return the beginning of the answer to a request; nothing without one."""
     try:
         with (
             socket.create_connection(("127.0.0.1", server.ports["mutate"]), 60) as dialed,

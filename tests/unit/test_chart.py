@@ -35,7 +35,7 @@ def copied() -> list[str]:
 
 @pytest.mark.parametrize("name", copied())
 def test_copies_are_up_to_date(name: str) -> None:
-    """A chart contains all its files, so those of manifests/ are copied, by `make golden`."""
+    """A chart contains all its files, so manifests/ is copied, by `make golden`."""
     shipped = (MANIFESTS / name).read_text(encoding="utf-8")
     if os.environ.get("UPDATE_GOLDEN"):
         (COPIES / name).write_text(shipped, encoding="utf-8")
@@ -122,7 +122,7 @@ def test_templates_read_each_value() -> None:
 
 
 def test_defaults_fit_their_types() -> None:
-    """The schema's types are those of the defaults; Helm checks the rest."""
+    """The schema's types fit the defaults; Helm checks the rest."""
     types = {str: "string", bool: "boolean", int: "integer", list: "array", dict: "object"}
     for path in DESCRIBED.keys() - HELM:
         node = SCHEMA

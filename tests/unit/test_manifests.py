@@ -137,7 +137,7 @@ def test_the_detector_looks_at_the_same_pods() -> None:
 
 
 def test_the_detector_knows_each_mutation() -> None:
-    """It looks for a trace of each mutation but those that only remove or rewrite something."""
+    """It looks for a trace of each mutation that does more than remove or rewrite something."""
     policy, _ = documents("base/admission/detector.yaml")
     (missing,) = (
         item["expression"] for item in policy["spec"]["variables"] if item["name"] == "missing"

@@ -179,7 +179,7 @@ def test_an_address_that_comes_is_owed_little() -> None:
 
 
 def test_few_addresses_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Otherwise those of an attacker would fill the memory; then all are equal again."""
+    """Otherwise an attacker's would fill the memory; then all are equal again."""
     monkeypatch.setattr(fair_queue, "_MAX_ADDRESSES", 1)
     order = run(_shared(("a", 0.0), ("b", 0.25), ("a", 0.0), ("b", 0.0)))
     assert order == ["a", "b", "a", "b", "a"]
@@ -249,7 +249,7 @@ def test_a_request_that_waits_too_long_is_passed_over() -> None:
 
 
 def test_requests_that_have_left_are_forgotten() -> None:
-    """Also those of an address whose turn does not come, of whose clients many come and leave."""
+    """Also of an address whose turn does not come, of whose clients many come and leave."""
 
     async def leave() -> None:
         turns = FairQueue()

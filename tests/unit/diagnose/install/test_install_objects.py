@@ -168,7 +168,7 @@ def test_endpoints_that_cannot_be_read(installation: Installation) -> None:
 
 
 def test_a_missing_webhook_configuration(installation: Installation) -> None:
-    """The code and the sentence are those of the condition Called."""
+    """The condition Called has the same code and sentence."""
     installation.delete("MutatingWebhookConfiguration", "zz-rdma-webhook")
     text = f"{MUTATING} does not exist, so the API server does not send pods to the webhook"
     assert installation.findings() == [Finding("error", "NoWebhookConfiguration", text, APPLY)]

@@ -106,7 +106,7 @@ def test_a_changed_guard(installation: Installation, change: dict[str, Any], pro
 
 
 def test_a_policy_that_cannot_be_read(installation: Installation) -> None:
-    """It is not among those that are right."""
+    """The right ones do not include it."""
     installation.refuse(POLICY, "rdma-webhook-guard")
     (finding,) = installation.findings()
     right = "get validatingadmissionpolicies.admissionregistration.k8s.io"

@@ -159,7 +159,7 @@ def test_small_requests_take_turns_after_a_burst() -> None:
 
 
 def test_nobody_overtakes_requests_that_wait() -> None:
-    """Otherwise those that come in the next iteration of the event loop would be decided first."""
+    """Otherwise requests of the next iteration of the event loop would be decided first."""
 
     async def crowd() -> list[str]:
         server = Server()

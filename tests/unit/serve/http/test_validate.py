@@ -314,7 +314,7 @@ def update(new: Any, old: Any, **fields: Any) -> bytes:
 
 
 def test_the_nodes_of_a_removed_fabric_are_counted() -> None:
-    """They are those of the configuration in use; a node may fit several fabrics."""
+    """They belong to the configuration in use; a node may fit several fabrics."""
     configuration = parse_object(item(VALID, {**VALID, "name": "roce"}), "f").compiled
     gpu = Node(labels={}, resources={"nvidia.com/gpu": 8})
     nodes = {"n1": gpu, "n2": gpu, "n3": Node(labels={}, resources={})}

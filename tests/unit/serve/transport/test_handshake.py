@@ -105,7 +105,7 @@ class Wire:
 
 
 async def _settle() -> None:
-    """Wait for all other tasks, and for those that they begin."""
+    """Wait for all other tasks, and for the tasks that they begin."""
     while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
         await asyncio.gather(*tasks, return_exceptions=True)
 
@@ -221,7 +221,7 @@ def test_little_waits_for_a_turn() -> None:
 
 
 def test_a_slow_address_does_not_delay_others() -> None:
-    """Its handshakes share a thread with those of other slow addresses, also waiting ones."""
+    """Its handshakes share a thread with other slow addresses, also waiting ones."""
 
     async def test() -> None:
         turns = HandshakeTurns()
