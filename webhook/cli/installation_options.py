@@ -21,7 +21,7 @@ _INSTALLED = (
         "namespace of the Service and the Secret (default: the pod's, else rdma-webhook)",
     ),
     ("--service", DEFAULTS.service, "Service that the API server calls"),
-    ("--ca-secret", DEFAULTS.ca_secret, "Secret with the CA, created if it does not exist"),
+    ("--ca-secret", DEFAULTS.ca_secret, "Secret with the CA"),
     (
         "--webhook-configuration",
         DEFAULTS.webhook_configuration,

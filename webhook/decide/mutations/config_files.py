@@ -288,10 +288,7 @@ def _add_file(draft: Draft, analysis: PodAnalysis, targets: list[Target]) -> boo
             "", ANNOTATION_KEPT, f"annotation {NCCL_CONF_ANNOTATION} from an earlier call is kept"
         )
     elif not obstacle and present not in (None, conf):
-        message = (
-            f"remove the annotation {NCCL_CONF_ANNOTATION}, or set it to exactly what the webhook "
-            f"writes: {conf!r}"
-        )
+        message = f"annotation {NCCL_CONF_ANNOTATION} differs from the webhook's text; remove it"
         draft.failed("", DIFFERS, message)
     elif not obstacle and add_file_to_pod(draft, conf):
         draft.applied("", MOUNTED, f"added {FILE} to the pod, as an annotation and a volume")

@@ -109,7 +109,9 @@ def _handshake_findings(facts: InstallFacts) -> Iterator[Finding]:
     margin = _OF_FILES if reads_files else _SELF_MANAGED
     if verified:
         end = min((served.not_after for served in verified if served.not_after), default=None)
-        title = f"{counted(len(verified), 'certificate')} verified with caBundle; the first to end"
+        title = (
+            f"{counted(len(verified), 'certificate')} verified with caBundle; the first to expire"
+        )
         yield _ending_finding(title, end, now, margin)
 
 

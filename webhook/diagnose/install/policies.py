@@ -54,8 +54,8 @@ POLICY_MISSING = Code(
 )
 POLICY_NOT_BOUND = Code(
     "PolicyNotBound",
-    "A policy has no binding, or its binding names another policy, applies to a part of the "
-    "objects only, or does not deny; so the API server does not apply it as intended.",
+    "A policy has no binding, or its binding names another policy, applies to only some of "
+    "the objects, or does not deny; so the API server does not apply it as intended.",
     _APPLY,
 )
 POLICY_CHANGED = Code(
@@ -135,7 +135,7 @@ def _binding_problem(name: str, binding: BindingRecord) -> str:
     if binding.spec.policy_name != name:
         return f"binds the policy {binding.spec.policy_name}"
     if binding.spec.match_resources:
-        return "has matchResources, so it applies to a part of the objects only"
+        return "has matchResources, so it applies to only some of the objects"
     if name in GUARDS and "Deny" not in binding.spec.validation_actions:
         actions = ", ".join(binding.spec.validation_actions)
         return f"has the validationActions {actions}, without Deny"
@@ -159,7 +159,7 @@ def _own_check_findings(replicas: tuple[ReplicaReading, ...]) -> Iterator[Findin
             yield NOT_CHECKED.finding("unsure", text, "Run the command again in a minute.")
     if refused:
         text = (
-            f"{counted(len(refused), 'replica')} tried other changes in dry runs, and the API "
+            f"{counted(len(refused), 'replica')} tried forbidden changes in dry runs, and the API "
             "server refused them"
         )
         yield CHECKED.finding("ok", text)

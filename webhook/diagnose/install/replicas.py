@@ -88,9 +88,7 @@ def _readiness_findings(replicas: tuple[ReplicaReading, ...]) -> Iterator[Findin
             yield REPLICA_NOT_READY.finding("error", text)
         ready += not replica.obstacle and not failed
     if ready:
-        yield CHECKED.finding(
-            "ok", f"/readyz of {counted(ready, 'replica')}: every check is passed"
-        )
+        yield CHECKED.finding("ok", f"/readyz of {counted(ready, 'replica')}: every check passes")
 
 
 def _unreported_findings(
@@ -118,7 +116,7 @@ def _version_findings(
         yield VERSION_SKEW.finding("warning", text)
     if len(versions) == 1 and not distant:
         own = (
-            "as this program"
+            "the same as this program"
             if versions == [facts.version]
             else f"and this program {facts.version}"
         )

@@ -32,7 +32,7 @@ def test_the_manifests_have_no_other_policies(installation: Installation) -> Non
             "3 of 3 policies that warn users: rdma-webhook-advice, rdma-webhook-detector and "
             "rdma-webhook-removal"
         ),
-        "2 replicas tried other changes in dry runs, and the API server refused them",
+        "2 replicas tried forbidden changes in dry runs, and the API server refused them",
     ]
 
 
@@ -58,7 +58,7 @@ def test_a_missing_binding(installation: Installation, name: str, level: Any) ->
         ({"policyName": "other"}, "binds the policy other"),
         (
             {"matchResources": {"namespaceSelector": {}}},
-            "has matchResources, so it applies to a part of the objects only",
+            "has matchResources, so it applies to only some of the objects",
         ),
         (
             {"validationActions": ["Warn", "Audit"]},
@@ -145,7 +145,7 @@ def test_a_replica_that_may_do_too_much(installation: Installation) -> None:
         Finding("error", "NotGuarded", "webhook-b: this account may change all; apply the policy")
     ]
     assert installation.texts("policies")[-1] == (
-        "1 replica tried other changes in dry runs, and the API server refused them"
+        "1 replica tried forbidden changes in dry runs, and the API server refused them"
     )
 
 

@@ -32,8 +32,8 @@ def entry(installation: Installation, pod: str) -> dict[str, object]:
 def test_all_is_well(installation: Installation) -> None:
     """The texts count the replicas."""
     assert installation.texts("replicas") == [
-        "/readyz of 2 replicas: every check is passed",
-        f"2 replicas with version {VERSION}, as this program",
+        "/readyz of 2 replicas: every check passes",
+        f"2 replicas with version {VERSION}, the same as this program",
         "2 replicas with the object's generation 3 (config 31ade3f1b5a1)",
     ]
 
@@ -44,7 +44,7 @@ def test_a_replica_that_is_not_ready(installation: Installation) -> None:
     installation.replicas["webhook-b"] = installation.ready(GUARD, failed)
     text = "webhook-b is not ready: certificate: not read yet"
     assert installation.findings() == [Finding("error", "ReplicaNotReady", text, NOT_READY)]
-    assert installation.texts("replicas")[1] == "/readyz of 1 replica: every check is passed"
+    assert installation.texts("replicas")[1] == "/readyz of 1 replica: every check passes"
 
 
 def test_a_replica_that_may_not_be_asked(installation: Installation) -> None:
@@ -54,7 +54,7 @@ def test_a_replica_that_may_not_be_asked(installation: Installation) -> None:
     text = f"/readyz of webhook-b: not checked, since you lack the right to {right}"
     remedy = f"Ask for the right to {right}."
     assert installation.findings() == [Finding("unsure", "NotChecked", text, remedy)]
-    assert installation.texts("replicas")[1] == "/readyz of 1 replica: every check is passed"
+    assert installation.texts("replicas")[1] == "/readyz of 1 replica: every check passes"
 
 
 def test_a_replica_that_does_not_answer(installation: Installation) -> None:
@@ -90,7 +90,7 @@ def test_pods_that_do_not_run(installation: Installation, state: str) -> None:
         pod["status"]["phase"] = "Pending"
     del installation.configuration["status"]["replicas"]["webhook-b"]
     assert installation.findings() == []
-    assert installation.texts("replicas")[0] == "/readyz of 1 replica: every check is passed"
+    assert installation.texts("replicas")[0] == "/readyz of 1 replica: every check passes"
 
 
 @pytest.mark.parametrize("age", [None, timedelta(minutes=6, seconds=1)])
@@ -187,7 +187,7 @@ def test_an_object_that_is_not_valid(installation: Installation) -> None:
 def test_without_a_configuration(installation: Installation) -> None:
     """There is no status to report to, so only the checks of the replicas count."""
     installation.delete("FabricConfiguration", "default")
-    assert installation.texts("replicas") == ["/readyz of 2 replicas: every check is passed"]
+    assert installation.texts("replicas") == ["/readyz of 2 replicas: every check passes"]
 
 
 def test_a_status_of_another_form(installation: Installation) -> None:
