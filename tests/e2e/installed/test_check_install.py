@@ -69,10 +69,10 @@ def test_an_installation_as_in_the_instructions(webhook: Webhook) -> None:
 
 def test_a_binding_that_was_deleted(webhook: Webhook) -> None:
     """The guard has no effect; the remedy restores the binding."""
-    binding = webhook.cluster.kubectl("get", BINDING, "--output=json")
+    binding = webhook.cluster.kubectl("apply", "view-last-applied", BINDING)
     webhook.cluster.kubectl("delete", BINDING)
     answer = check(webhook)
-    webhook.cluster.kubectl("create", "--filename=-", input=binding)
+    webhook.cluster.kubectl("apply", "--filename=-", input=binding)
     assert (answer.code, problems(answer)) == (1, [("error", "PolicyNotBound", APPLY)])
 
 
