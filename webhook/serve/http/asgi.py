@@ -7,15 +7,15 @@ keeps reading and discards the rest, so a client that sends everything first get
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from typing import TypeVar
 
 from fastapi import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from webhook.errors import RequestError
-from webhook.serve.fair_queue import Quota
+from webhook.serve.fair_queue import FairQueue, Quota
 from webhook.serve.transport.budget import USAGE, ConnectionUsage, address_key
 
 Headers = Mapping[bytes, bytes]
@@ -56,6 +56,22 @@ def connection_closable(scope: Scope) -> Iterator[None]:
         yield
     finally:
         usage.mark_protected()
+
+
+@asynccontextmanager
+async def closable_turn(
+    queue: FairQueue, scope: Scope, seconds: float, *, namespace: str = ""
+) -> AsyncIterator[None]:
+    """Wait for a turn of the request's address, and keep it until the end of the block.
+
+    The connection may be closed until the turn comes. Raises TimeoutError after `seconds`.
+    """
+    async with AsyncExitStack() as stack:
+        with connection_closable(scope):
+            turn = queue.turn(address_of(scope), seconds, namespace=namespace)
+            await stack.enter_async_context(turn)
+        await asyncio.sleep(0)  # others that have arrived can wait for the next turn
+        yield
 
 
 class BodyReader:

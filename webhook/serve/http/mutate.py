@@ -26,8 +26,8 @@ request waits; see `WaitingRequests`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from time import perf_counter
 from typing import NamedTuple, TypeVar
 
@@ -50,8 +50,7 @@ from webhook.serve.http.asgi import (
     BodyReader,
     DisconnectedError,
     Headers,
-    address_of,
-    connection_closable,
+    closable_turn,
     until_disconnect,
 )
 from webhook.serve.http.decision_cache import MAX_DECISIONS, Decide, DecisionCache
@@ -192,17 +191,10 @@ class Mutate:
     def _end_burst(self) -> None:
         self._burst = 0.0
 
-    @asynccontextmanager
-    async def _turn(self, body: bytes, scope: Scope) -> AsyncIterator[None]:
+    def _turn(self, body: bytes, scope: Scope) -> AbstractAsyncContextManager[None]:
         """Wait for a turn, and keep it until the end of the block; raises TimeoutError."""
         queue = self._large_requests if len(body) > LARGE else self._other_requests
-        address, namespace = address_of(scope), namespace_in(body)
-        async with AsyncExitStack() as stack:
-            with connection_closable(scope):
-                turn = queue.turn(address, MAX_TURN_WAIT, namespace=namespace)
-                await stack.enter_async_context(turn)
-            await asyncio.sleep(0)  # others that have arrived can wait for the next turn
-            yield
+        return closable_turn(queue, scope, MAX_TURN_WAIT, namespace=namespace_in(body))
 
     def _answer_or_missing(self, body: bytes) -> Answer | list[str]:
         """Answer any body, or return the keys of its missing facts."""

@@ -19,8 +19,7 @@ takes a second; this process only reads the review.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Iterable, Mapping
 from time import perf_counter
 from typing import NamedTuple
 
@@ -48,7 +47,7 @@ from webhook.serve.http.asgi import (
     DisconnectedError,
     Headers,
     address_of,
-    connection_closable,
+    closable_turn,
     until_disconnect,
 )
 from webhook.serve.http.review_body import (
@@ -149,24 +148,12 @@ class Validate:
         """Return the answer to any body; raise RequestError if its turn does not come in time."""
         deadline = asyncio.get_running_loop().time() + SECONDS
         try:
-            async with self._reading_turn(scope):
+            # A large body takes a tenth of a second: other requests must not wait for many of them.
+            async with closable_turn(self._reading, scope, SECONDS):
                 prepared = _read_body(body, self._state.snapshot.current_configuration)
         except TimeoutError:
             raise RequestError(503, CROWDED) from None
         return await self._answer(prepared, address_of(scope), deadline)
-
-    @asynccontextmanager
-    async def _reading_turn(self, scope: Scope) -> AsyncIterator[None]:
-        """Wait for a turn, and keep it until the end of the block; raises TimeoutError.
-
-        A large body takes a tenth of a second, and other requests must not wait for many of them.
-        """
-        async with AsyncExitStack() as stack:
-            with connection_closable(scope):
-                turn = self._reading.turn(address_of(scope), SECONDS)
-                await stack.enter_async_context(turn)
-            await asyncio.sleep(0)  # others that have arrived can wait for the next turn
-            yield
 
     async def _answer(
         self, prepared: ValidationAnswer | PendingValidation, client_address: str, deadline: float

@@ -21,7 +21,7 @@ from webhook.decide.analysis import DecisionInput
 from webhook.model.decision import Decision
 from webhook.model.facts import Facts
 from webhook.serve import fair_queue
-from webhook.serve.http import mutate
+from webhook.serve.http import asgi, mutate
 from webhook.serve.http.asgi import DisconnectedError
 from webhook.serve.http.mutate import CROWDED, LARGE, Mutate
 from webhook.serve.metrics import Metrics
@@ -244,7 +244,7 @@ def test_a_connection_may_be_closed_until_the_turn_comes(monkeypatch: pytest.Mon
         await tasks[1]
         assert closable[3:] == ["end"]
 
-    monkeypatch.setattr(mutate, "connection_closable", recorded)
+    monkeypatch.setattr(asgi, "connection_closable", recorded)
     run(crowd())
 
 
