@@ -100,6 +100,17 @@ def test_tls_1_1_is_refused(server: Running, listener: str) -> None:
         client.wrap_socket(raw, server_hostname="localhost")
 
 
+def spoken(server: Running, listener: str, client: ssl.SSLContext) -> str | None:
+    """Return the TLS version of a handshake; None if it is refused."""
+    with (
+        suppress(ssl.SSLError),
+        socket.create_connection(("127.0.0.1", server.ports[listener])) as raw,
+        client.wrap_socket(raw, server_hostname="localhost") as tls,
+    ):
+        return tls.version()
+    return None
+
+
 @pytest.mark.parametrize("listener", ["mutate", "preview"])
 @pytest.mark.parametrize(
     ("suites", "protocol"),
@@ -117,15 +128,7 @@ def test_suites(server: Running, listener: str, suites: str, protocol: str | Non
     if suites:
         client.maximum_version = ssl.TLSVersion.TLSv1_2
         client.set_ciphers(suites)
-    spoken = None
-    with (
-        suppress(ssl.SSLError),
-        socket.create_connection(("127.0.0.1", server.ports[listener])) as raw,
-        client.wrap_socket(raw, server_hostname="localhost") as tls,
-    ):
-        spoken = tls.version()
-
-    assert spoken == protocol
+    assert spoken(server, listener, client) == protocol
 
 
 @pytest.mark.parametrize("listener", ["mutate", "preview"])
@@ -141,15 +144,7 @@ def test_groups(
     client = server.tls.client
     client.minimum_version = client.maximum_version = version
     client.set_ecdh_curve(group)
-    spoken = None
-    with (
-        suppress(ssl.SSLError),
-        socket.create_connection(("127.0.0.1", server.ports[listener])) as raw,
-        client.wrap_socket(raw, server_hostname="localhost") as tls,
-    ):
-        spoken = tls.version()
-
-    assert (spoken is not None) == accepted
+    assert (spoken(server, listener, client) is not None) == accepted
 
 
 def test_plain_http_on_a_tls_port_does_no_harm(server: Running) -> None:
