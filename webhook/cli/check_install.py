@@ -127,12 +127,12 @@ class _Certificates:
             secret_problem=inspection.secret_problem,
             bundles={bundle.configuration: bundle.problem for bundle in inspection.bundles},
             served=tuple(map(_served, inspection.handshakes)),
-            ca_not_after=_first_end(inspection),
+            ca_not_after=_current_ca_expiry(inspection),
         )
 
 
-def _first_end(inspection: Inspection) -> datetime | None:
-    """Return when the CA ends that issues certificates now; None if there is none."""
+def _current_ca_expiry(inspection: Inspection) -> datetime | None:
+    """Return when the current CA expires; None without one."""
     current = (ca.not_after for ca in inspection.authorities if ca.role == "current")
     return min(current, default=None)
 

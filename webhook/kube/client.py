@@ -117,7 +117,7 @@ class Client:
             raise self.unreachable(error) from error
 
     def plain(self, path: str) -> PlainAnswer:
-        """Return an answer that need not be an object; raise ClusterError if there is none."""
+        """Return an answer that need not be an object; raise ClusterError without an answer."""
         answer = self.open("GET", path)
         try:
             text = answer.read().decode(errors="replace")  # type: ignore[no-untyped-call]

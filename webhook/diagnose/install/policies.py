@@ -25,7 +25,7 @@ from webhook.model.names import capitalized, counted, enumerated
 from webhook.text.readiness import UNKNOWN, WARNING, ReadinessCheck
 
 _APPLY = f"{capitalized(APPLY_AGAIN)}."
-#: The condition by which the guards match the webhook's own account.
+#: The condition with which the guards match the webhook's own account.
 OWN_ACCOUNT = (
     "request.userInfo.username.startsWith('system:serviceaccount:') && "
     f"request.userInfo.username.endsWith(':{NAME}')"

@@ -62,7 +62,7 @@ class InstallApi(Protocol):
         """Return the status and the object of an answer; raise ClusterError without an answer."""
 
     def plain(self, path: str) -> PlainAnswer:
-        """Return an answer that need not be an object; raise ClusterError if there is none."""
+        """Return an answer that need not be an object; raise ClusterError without an answer."""
 
 
 #: Returns the facts about certificates; the argument says whether replicas issue them themselves.
