@@ -155,6 +155,7 @@ def test_an_emptied_ca_bundle(webhook: Webhook) -> None:
 def test_no_replicas(webhook: Webhook) -> None:
     """The Service has no endpoints either, which is not reported as well."""
     webhook.kubectl("scale", DEPLOYMENT, "--replicas=0")
+    until(lambda: webhook.kubectl("get", DEPLOYMENT, "-o=jsonpath={.status.replicas}") == "")
     answer = check(webhook)
     webhook.kubectl("scale", DEPLOYMENT, "--replicas=2")
     webhook.kubectl("rollout", "status", DEPLOYMENT, "--timeout=300s")

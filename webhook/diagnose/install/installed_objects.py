@@ -141,9 +141,14 @@ def _service_findings(facts: InstallFacts) -> Iterator[Finding]:
     elif count := ready_endpoints(facts.endpoints.manifest):
         endpoints = counted(count, "ready endpoint")
         yield CHECKED.finding("ok", f"{facts.service.title} has {endpoints}")
-    elif DeploymentRecord.read(facts.deployment.manifest).status.ready_replicas:
+    elif _has_ready_replicas(DeploymentRecord.read(facts.deployment.manifest)):
         text = f"{facts.service.title} has no ready endpoints, although replicas are ready"
         yield NO_ENDPOINTS.finding("error", text)
+
+
+def _has_ready_replicas(deployment: DeploymentRecord) -> bool:
+    """After a scale to 0, status.readyReplicas may change later than the endpoints do."""
+    return deployment.spec.replicas > 0 and deployment.status.ready_replicas > 0
 
 
 def _registration_findings(expected: ExpectedRegistration, reading: Reading) -> Iterator[Finding]:

@@ -129,10 +129,14 @@ def test_replicas_that_are_not_ready(
     assert installation.findings() == [Finding(level, "ReplicasUnavailable", text, remedy)]
 
 
-def test_a_deployment_without_replicas(installation: Installation) -> None:
-    """Its Service has no endpoints either, but that has the same cause, and is not reported."""
+@pytest.mark.parametrize("status", [{}, {"readyReplicas": 2}])
+def test_a_deployment_without_replicas(installation: Installation, status: dict[str, Any]) -> None:
+    """Its Service has no endpoints either, but that has the same cause, and is not reported.
+
+    The status may still count the replicas from before.
+    """
     installation["Deployment", "rdma-webhook"]["spec"]["replicas"] = 0
-    installation["Deployment", "rdma-webhook"]["status"] = {}
+    installation["Deployment", "rdma-webhook"]["status"] = status
     installation.slices["items"] = []
     text = "Deployment rdma-webhook has no replicas: it is scaled to 0"
     remedy = "Run: kubectl -n rdma-webhook scale deployment rdma-webhook --replicas=2."
