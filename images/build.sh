@@ -44,7 +44,7 @@ $buildah build --platform "$platform" --build-arg BUILDPLATFORM="linux/$machine"
 mkdir -p dist
 archive=dist/rdma-webhook-$version-$architecture.oci.tar
 rm -f "$archive"
-$buildah push --quiet --digestfile "$archive.digest" "$name" "oci:$work/layout:$version" >&2
+$buildah push --quiet --digestfile "$work/digest" "$name" "oci:$work/layout:$version" >&2
 tar --create --file="$archive" --directory="$work/layout" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 \
     --numeric-owner --mode=go-w --format=gnu blobs index.json oci-layout
-echo "$archive $(cat "$archive.digest")"
+echo "$archive $(cat "$work/digest")"

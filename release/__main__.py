@@ -42,10 +42,10 @@ def _build(source: Source, options: argparse.Namespace) -> None:
     artifacts.chart(source, output)
     artifacts.manifests(source, options.image, output)
     sboms.of_dependencies(source, options.cyclonedx, output)
-    archives = [images.build(source, platform, ROOT, output) for platform in options.platforms]
-    for archive in archives:
-        sboms.of_image(source, archive)
-    notes.write(source, archives, output)
+    built = [images.build(source, platform, ROOT, output) for platform in options.platforms]
+    for image in built:
+        sboms.of_image(source, image.archive)
+    notes.write(source, built, output)
 
 
 def _write_checksums(folder: Path) -> None:
