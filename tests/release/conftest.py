@@ -28,6 +28,17 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def commands(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Install the wheel as `pipx` and `uv tool` do, in its own environment; return its commands."""
+    folder = tmp_path_factory.mktemp("environment")
+    _run(sys.executable, "-m", "venv", str(folder))
+    (wheel,) = release.glob("*.whl")
+    pip = (str(folder / "bin" / "pip"), "install", "--quiet", "--disable-pip-version-check")
+    _run(*pip, str(wheel))
+    return folder / "bin"
+
+
+@pytest.fixture(scope="session")
 def registry() -> Iterator[str]:
     """Serve a registry that keeps its images in memory; return its address."""
     with _free_port() as port:
