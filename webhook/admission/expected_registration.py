@@ -21,8 +21,6 @@ from webhook.admission.selection import (
 #: The paths of the webhooks for pods and for FabricConfigurations.
 MUTATE_PATH, VALIDATE_PATH = "/mutate", "/validate"
 NO_CONFIGURATION = "NoWebhookConfiguration"
-#: What to do about a mistake; without a capital letter and a period.
-APPLY_AGAIN = "apply the webhook's manifests again (kubectl apply -k, docs/installation.md)"
 
 
 class ConfigurationName(Protocol):

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from webhook.errors import ClusterError
 from webhook.kube.api import message_of
+from webhook.model.remedies import APPLY_AGAIN
 
 if TYPE_CHECKING:
     from webhook.kube.client import Client, Object
@@ -30,10 +31,7 @@ LEASE_SECONDS = 15
 HELD_SECONDS = 10
 #: Seconds between renewals by the holder, and between attempts of the other replicas.
 RENEW_SECONDS, RETRY_SECONDS = 5, 2
-_REMEDY = (
-    "apply the webhook's manifests again (kubectl apply -k, docs/installation.md), since the "
-    "webhook has no right to create it"
-)
+_REMEDY = f"{APPLY_AGAIN}, since the webhook has no right to create it"
 
 
 class Lease:

@@ -15,7 +15,9 @@ from tests.command_line import Answer, run_command
 from tests.e2e.documents import Document, apply
 from tests.waiting import until
 
-APPLY = "Apply the webhook's manifests again (kubectl apply -k, docs/installation.md)."
+APPLY = (
+    "Apply the webhook's manifests again (kubectl apply -k or helm upgrade, docs/installation.md)."
+)
 BINDING = f"validatingadmissionpolicybinding/{NAME}-guard-lease"
 #: A cluster of the tests has no Prometheus Operator.
 EXPECTED = {"NoPrometheusOperator"}
@@ -182,4 +184,4 @@ def test_within_a_pod(webhook: Webhook) -> None:
     texts = [finding["text"] for part in form["parts"] for finding in part["findings"]]
     assert form["passed"] is True
     assert any(text.startswith("1 certificate verified with caBundle") for text in texts), texts
-    assert any(text.endswith("is Valid, Active, Called, Ready") for text in texts), texts
+    assert any(text.endswith("is Valid, Active, Called and Ready") for text in texts), texts

@@ -83,7 +83,7 @@ def test_the_runbook_has_a_section_for_each_alert() -> None:
 def test_a_section_leads_from_the_alert_to_its_end(rule: dict[str, Any]) -> None:
     """It has commands, numbered causes, and the condition under which the alert ends."""
     section = _section(rule)
-    parts = [section.index(f"**{part}") for part in ("See it:**", "Causes:**", "Over** ")]
+    parts = [section.index(f"**{part}") for part in ("Check:**", "Causes:**", "Resolved** ")]
     assert parts == sorted(parts)
     assert "```console\n$ " in section[parts[0] : parts[1]]
     assert re.search(r"(?m)^1\. ", section[parts[1] : parts[2]])

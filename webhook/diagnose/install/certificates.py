@@ -11,6 +11,7 @@ from webhook.diagnose.install.facts import (
     CHECKED,
     NOT_CHECKED,
     InstallFacts,
+    InstallNames,
     Reading,
     ServedCertificate,
 )
@@ -32,7 +33,8 @@ OTHER_CA_BUNDLE = Code(
 CA_SECRET_UNUSABLE = Code(
     "CaSecretUnusable",
     "The Secret with the CA does not exist, is malformed or cannot be changed.",
-    "See docs/certificates.md, What can go wrong: usually the replicas repair it within seconds.",
+    "Wait a few seconds, since the replicas usually repair it. Otherwise, see "
+    "docs/certificates.md, What can go wrong.",
 )
 CERTIFICATE_NOT_TRUSTED = Code(
     "CertificateNotTrusted",
@@ -42,7 +44,7 @@ CERTIFICATE_NOT_TRUSTED = Code(
 CERTIFICATE_EXPIRES = Code(
     "CertificateExpires",
     "A certificate expires soon, although it should already have been renewed.",
-    "Read the line `certificate` of /readyz, and the log of the replica: they give the reason.",
+    "Read the line `certificate` of the replica's /readyz, and its log: they give the reason.",
 )
 CODES = (OTHER_CA_BUNDLE, CA_SECRET_UNUSABLE, CERTIFICATE_NOT_TRUSTED, CERTIFICATE_EXPIRES)
 
@@ -104,24 +106,23 @@ def _handshake_findings(facts: InstallFacts) -> Iterator[Finding]:
     verified = [served for served in certificates.served if not served.problem]
     for served in certificates.served:
         if served.problem:
-            yield _failed_handshake(served, facts.names.namespace)
+            yield _failed_handshake(served, facts.names)
     reads_files = DeploymentRecord.read(facts.deployment.manifest).reads_certificate_files
     margin = _OF_FILES if reads_files else _SELF_MANAGED
     if verified:
         end = min((served.not_after for served in verified if served.not_after), default=None)
-        title = (
-            f"{counted(len(verified), 'certificate')} verified with caBundle; the first to expire"
-        )
+        first = "it" if len(verified) == 1 else "the first to expire"
+        title = f"{counted(len(verified), 'certificate')} verified with caBundle; {first}"
         yield _ending_finding(title, end, now, margin)
 
 
-def _failed_handshake(served: ServedCertificate, namespace: str) -> Finding:
+def _failed_handshake(served: ServedCertificate, names: InstallNames) -> Finding:
     if served.answered:
         return CERTIFICATE_NOT_TRUSTED.finding("error", f"{served.address}: {served.problem}")
     text = f"{served.address}: the certificate was not checked ({served.problem})"
     remedy = (
-        f"From outside the cluster, run kubectl -n {namespace} port-forward svc/rdma-webhook "
-        "8443:443, and pass --address 127.0.0.1:8443."
+        f"From outside the cluster, run kubectl -n {names.namespace} port-forward "
+        f"svc/{names.service} 8443:443, and pass --address 127.0.0.1:8443."
     )
     return NOT_CHECKED.finding("unsure", text, remedy)
 

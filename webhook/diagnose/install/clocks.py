@@ -29,8 +29,8 @@ _PRECISION = timedelta(seconds=2)
 
 CLOCK_DIFFERS = Code(
     "ClockDiffers",
-    "A clock differs from the API server's by more than a minute: replicas may seem to be gone; "
-    "with a difference of an hour, certificates may be rejected.",
+    "A clock differs from the API server's by more than a minute, so a running replica may count "
+    "as gone. From an hour on, certificates may be rejected.",
     "Correct the time of the machine, and check that it follows a time server (chronyc tracking, "
     "timedatectl).",
 )
@@ -38,7 +38,7 @@ LEASE_NOT_RENEWED = Code(
     "LeaseNotRenewed",
     "Replicas run, but none renews the Lease, so the status of the FabricConfiguration may be "
     "outdated.",
-    "Read the log of the replicas: the lines about the Lease have the reason.",
+    "Look in the log of the replicas for lines about the Lease, such as `lease not usable`.",
 )
 CODES = (CLOCK_DIFFERS, LEASE_NOT_RENEWED)
 
@@ -92,7 +92,7 @@ def _difference_finding(
         text = f"{clock} is {seconds:,} s {side} the API server's{effect and f'; {effect}'}"
         return CLOCK_DIFFERS.finding("warning", text)
     limit = int(TOLERANCE.total_seconds())
-    return CHECKED.finding("ok", f"{clock} agrees with the API server's within {limit} s")
+    return CHECKED.finding("ok", f"{clock} agrees with the API server's to within {limit} s")
 
 
 def _moment(written: str) -> datetime | None:

@@ -8,23 +8,24 @@ from webhook.config.custom_resource import CONFIGURATION_TITLE
 from webhook.diagnose.install.facts import CHECKED, InstallFacts
 from webhook.diagnose.install.records import ConfigurationRecord
 from webhook.model.finding import Code, Finding
-from webhook.model.names import counted
+from webhook.model.names import counted, enumerated
 
 NO_FABRICS = Code(
     "NoFabrics",
-    "There is no FabricConfiguration, so pods that opted in are rejected.",
+    "There is no FabricConfiguration, so no pod gets RDMA: pods that opted in are rejected "
+    "(failurePolicy Fail) or start without it (Ignore).",
     "Apply your fabrics: kubectl apply -f fabrics.yaml (docs/installation.md, Fabrics).",
 )
 CONDITION_FALSE = Code(
     "ConditionFalse",
     "A condition of the FabricConfiguration is false or unknown; its message has the reason.",
-    "Do what the message says. kubectl describe fabrics default shows all conditions and Events.",
+    "Do what the message says; kubectl describe fabrics default shows all conditions and Events.",
 )
 STATUS_OUTDATED = Code(
     "StatusOutdated",
-    "No replica has written the status of the FabricConfiguration as it is now.",
-    "Wait a few seconds after a change. Otherwise check that replicas run, and that the Lease is "
-    "there.",
+    "No replica has written the status of the FabricConfiguration since it was last changed.",
+    "After a change, wait a few seconds. If the status stays outdated, check that replicas run, "
+    "and that the Lease exists.",
 )
 NODES_HAVE_PROBLEMS = Code(
     "NodesHaveProblems",
@@ -45,7 +46,7 @@ def fabric_findings(facts: InstallFacts, reported: Collection[str]) -> Iterator[
     if reading.obstacle:
         yield reading.unread_finding()
     elif reading.manifest is None:
-        text = f"{CONFIGURATION_TITLE} does not exist, so pods that opted in are rejected"
+        text = f"{CONFIGURATION_TITLE} does not exist, so no pod gets RDMA"
         yield NO_FABRICS.finding("error", text)
     else:
         configuration = ConfigurationRecord.model_validate(reading.manifest)
@@ -60,7 +61,7 @@ def _condition_findings(
     conditions = {condition.type: condition for condition in configuration.status.conditions}
     present = [conditions[name] for name in _CONDITIONS if name in conditions]
     if not present or any(condition.observed_generation != generation for condition in present):
-        text = f"the status of {CONFIGURATION_TITLE} is not about its generation {generation}"
+        text = f"the status of {CONFIGURATION_TITLE} does not describe its generation {generation}"
         yield STATUS_OUTDATED.finding("warning", text)
         return
     reasons = set(reported)
@@ -74,14 +75,14 @@ def _condition_findings(
     true = [condition.type for condition in present if condition.status == "True"]
     if true:
         names = configuration.status.fabric_names
-        yield CHECKED.finding("ok", f"{CONFIGURATION_TITLE} ({names}) is {', '.join(true)}")
+        yield CHECKED.finding("ok", f"{CONFIGURATION_TITLE} ({names}) is {enumerated(true)}")
 
 
 def _node_findings(configuration: ConfigurationRecord) -> Iterator[Finding]:
     status = configuration.status
     if status.problems:
-        text = f"{counted(status.problems, 'problem')} of fabrics or their nodes"
+        text = f"{counted(status.problems, 'problem')} with the fabrics or their nodes"
         yield NODES_HAVE_PROBLEMS.finding("warning", text)
     elif status.nodes:
-        text = f"{counted(status.nodes, 'node')} of fabrics, without problems"
+        text = f"no problems with the fabrics and their {counted(status.nodes, 'node')}"
         yield CHECKED.finding("ok", text)

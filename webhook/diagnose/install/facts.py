@@ -20,9 +20,10 @@ NAME = "rdma-webhook"
 CHECKED = Code("Checked", "What was checked is as it should be.")
 NOT_CHECKED = Code(
     "NotChecked",
-    "Something could not be read, so it was not checked: you lack a right, or the API server or a "
-    "replica did not answer.",
-    "Ask for the right that the finding names, or have somebody who has it run the command.",
+    "Something was not checked: you lack a right, the API server or a replica did not answer, or "
+    "the pods of a dry run were rejected.",
+    "Ask for the right that the finding names, or have somebody who has it run the command. If the "
+    "finding names no right, run the command again.",
 )
 CODES = (CHECKED, NOT_CHECKED)
 
@@ -52,7 +53,8 @@ class Reading(NamedTuple):
         remedy = "Run the command again."
         if self.missing_right:
             remedy = (
-                f"Ask for the right to {self.missing_right}, or have an administrator run this."
+                f"Ask for the right to {self.missing_right}, or have an administrator run the "
+                "command."
             )
         text = f"{objects}: not checked, since {self.obstacle}"
         return NOT_CHECKED.finding("unsure", text, remedy)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from webhook.admission.expected_registration import (
-    APPLY_AGAIN,
     NO_CONFIGURATION,
     ExpectedRegistration,
     registration_mistakes,
@@ -16,14 +15,16 @@ from webhook.diagnose.install.facts import CHECKED, NAME, InstallFacts, Reading,
 from webhook.diagnose.install.records import DefinitionRecord, DeploymentRecord, ready_endpoints
 from webhook.model.finding import Code, Finding
 from webhook.model.names import capitalized, counted, enumerated
+from webhook.model.remedies import APPLY_AGAIN, RESTORE
 
-_APPLY = f"{capitalized(APPLY_AGAIN)}."
+_APPLY, _RESTORE = (f"{capitalized(clause)}." for clause in (APPLY_AGAIN, RESTORE))
+_APPLY_DEFINITION = "kubectl apply -k manifests/crd or helm upgrade"
 
 OBJECT_MISSING = Code("ObjectMissing", "An object of the manifests does not exist.", _APPLY)
 DEFINITION_NOT_SERVED = Code(
     "DefinitionNotServed",
     "The API server does not serve the version of the FabricConfiguration that the program reads.",
-    "Apply the definition of this version again: kubectl apply -k manifests/crd.",
+    f"Apply the definition of this version again ({_APPLY_DEFINITION}).",
 )
 REPLICAS_UNAVAILABLE = Code(
     "ReplicasUnavailable",
@@ -46,22 +47,23 @@ _SELECTS_TOO_LITTLE = Code(
     SELECTS_TOO_LITTLE,
     "The rules or selectors of a webhook configuration exclude requests that the webhook should "
     "get.",
-    _APPLY,
+    _RESTORE,
 )
 _SELECTS_TOO_MUCH = Code(
     SELECTS_TOO_MUCH,
     "A webhook configuration requires no label of the namespace, or no annotation or label of the "
     "pod.",
-    _APPLY,
+    _RESTORE,
 )
 _OTHER_SERVICE = Code(
-    OTHER_SERVICE, "A webhook configuration calls a different Service or path.", _APPLY
+    OTHER_SERVICE, "A webhook configuration calls a different Service or path.", _RESTORE
 )
 FAIL_OPEN = Code(
     "FailOpen",
-    "While no replica answers, pods that opted in are created without RDMA.",
-    "No action is needed if that is intended; otherwise remove components/fail-open from the "
-    "kustomization.",
+    "A webhook configuration has failurePolicy Ignore: while no replica answers, pods that opted "
+    "in are created without RDMA, or changes to fabrics are not checked.",
+    "No action is needed if that is intended. Otherwise, remove components/fail-open from the "
+    "kustomization, or set failOpen to false in the chart's values.",
 )
 CODES = (
     OBJECT_MISSING,
@@ -78,6 +80,16 @@ CODES = (
 REGISTRATION_CODES = {
     code.code: code
     for code in (NO_WEBHOOK_CONFIGURATION, _SELECTS_TOO_LITTLE, _SELECTS_TOO_MUCH, _OTHER_SERVICE)
+}
+
+
+#: Label → what happens while no replica answers, and the remedy if it is not the usual one.
+_FAIL_OPEN_EFFECTS = {
+    "mutating": ("pods that opted in are created without RDMA", None),
+    "validating": (
+        "changes to fabrics are not checked",
+        f"No action is needed if that is intended. Otherwise, {APPLY_AGAIN}.",
+    ),
 }
 
 
@@ -102,7 +114,7 @@ def _missing(reading: Reading) -> Finding:
 
 def _definition_finding(reading: Reading) -> Finding:
     if reading.manifest is None:
-        remedy = "Apply it: kubectl apply -k manifests/crd. Then apply your fabrics."
+        remedy = f"Apply it ({_APPLY_DEFINITION}), and then your fabrics."
         missing = _missing(reading)
         return missing._replace(remedy=remedy) if reading.is_missing else missing
     definition = DefinitionRecord.model_validate(reading.manifest)
@@ -168,14 +180,11 @@ def _registration_findings(expected: ExpectedRegistration, reading: Reading) -> 
 def _fail_open_findings(expected: ExpectedRegistration, reading: Reading) -> Iterator[Finding]:
     registration = expected.registration(reading.manifest or {})
     if registration is not None and registration.failure_policy == "Ignore":
-        effect = {
-            "mutating": "pods that opted in are created without RDMA",
-            "validating": "changes of fabrics are not checked",
-        }[expected.label]
+        effect, remedy = _FAIL_OPEN_EFFECTS[expected.label]
         text = (
             f"{expected.configuration} has failurePolicy Ignore: while no replica answers, {effect}"
         )
-        yield FAIL_OPEN.finding("info", text)
+        yield FAIL_OPEN.finding("info", text, remedy)
 
 
 def _existence_findings(readings: tuple[Reading, ...]) -> Iterator[Finding]:

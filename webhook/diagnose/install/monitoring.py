@@ -11,12 +11,13 @@ from webhook.model.names import enumerated
 NOT_MONITORED = Code(
     "NotMonitored",
     "The Prometheus Operator is installed, but the webhook's PodMonitor or PrometheusRule is not.",
-    "Apply them: kubectl apply -k manifests/monitoring.",
+    "Apply both (kubectl apply -k manifests/monitoring, or helm upgrade with "
+    "monitoring.enabled=true).",
 )
 NO_PROMETHEUS_OPERATOR = Code(
     "NoPrometheusOperator",
-    "The cluster has no PodMonitors or PrometheusRules; whether something else reads the metrics "
-    "was not checked.",
+    "The cluster lacks the kind PodMonitor or PrometheusRule. Whether another program reads the "
+    "metrics was not checked.",
     "If another program collects metrics, see docs/operation.md, Metrics and Alerts.",
 )
 CODES = (NOT_MONITORED, NO_PROMETHEUS_OPERATOR)

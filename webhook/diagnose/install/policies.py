@@ -7,9 +7,7 @@ it (the account, the resources, failurePolicy, the binding), and not the rules t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
-from webhook.admission.expected_registration import APPLY_AGAIN
 from webhook.diagnose.install.facts import (
     CHECKED,
     NAME,
@@ -22,9 +20,10 @@ from webhook.diagnose.install.facts import (
 from webhook.diagnose.install.records import BindingRecord, PolicyRecord
 from webhook.model.finding import Code, Finding, Level
 from webhook.model.names import capitalized, counted, enumerated
+from webhook.model.remedies import APPLY_AGAIN, RESTORE
 from webhook.text.readiness import UNKNOWN, WARNING, ReadinessCheck
 
-_APPLY = f"{capitalized(APPLY_AGAIN)}."
+_APPLY, _RESTORE = (f"{capitalized(clause)}." for clause in (APPLY_AGAIN, RESTORE))
 #: The condition with which the guards match the webhook's own account.
 OWN_ACCOUNT = (
     "request.userInfo.username.startsWith('system:serviceaccount:') && "
@@ -56,25 +55,20 @@ POLICY_NOT_BOUND = Code(
     "PolicyNotBound",
     "A policy has no binding, or its binding names another policy, applies to only some of "
     "the objects, or does not deny; so the API server does not apply it as intended.",
-    _APPLY,
+    _RESTORE,
 )
 POLICY_CHANGED = Code(
     "PolicyChanged",
     "A guard does not match the webhook's account or all of the objects that it protects, or lets "
     "requests pass that it cannot judge.",
-    _APPLY,
+    _RESTORE,
 )
 NOT_GUARDED = Code(
     "NotGuarded",
-    "A replica has found in a dry run that its account may change more than caBundle.",
-    "Apply the policy and the binding rdma-webhook-guard (manifests/base/guard.yaml).",
+    "A dry run of a replica has shown that its account may change more than caBundle.",
+    _RESTORE,
 )
 CODES = (POLICY_MISSING, POLICY_NOT_BOUND, POLICY_CHANGED, NOT_GUARDED)
-
-
-class _Defect(NamedTuple):
-    code: Code
-    text: str
 
 
 def policy_findings(facts: InstallFacts) -> Iterator[Finding]:
@@ -95,8 +89,8 @@ def _group_findings(
         reading = facts.policies[name]
         if any(part.obstacle for part in reading):
             continue
-        if defect := _defect(name, reading):
-            yield defect.code.finding(level, defect.text)
+        if defect := _defect(name, level, reading):
+            yield defect
         else:
             sound.append(name)
     if sound:
@@ -104,18 +98,18 @@ def _group_findings(
         yield CHECKED.finding("ok", text)
 
 
-def _defect(name: str, reading: PolicyReading) -> _Defect | None:
+def _defect(name: str, level: Level, reading: PolicyReading) -> Finding | None:
     """Return the first defect of a policy whose objects were read; None without any."""
     if reading.policy.manifest is None:
-        return _Defect(POLICY_MISSING, f"{reading.policy.title} does not exist")
+        return POLICY_MISSING.finding(level, f"{reading.policy.title} does not exist")
     policy = PolicyRecord.model_validate(reading.policy.manifest)
     if name in GUARDS and (change := _change(name, policy)):
-        return _Defect(POLICY_CHANGED, f"{reading.policy.title} {change}")
+        return POLICY_CHANGED.finding(level, f"{reading.policy.title} {change}")
     if reading.binding.manifest is None:
-        return _Defect(POLICY_NOT_BOUND, f"{reading.binding.title} does not exist")
+        return POLICY_NOT_BOUND.finding(level, f"{reading.binding.title} does not exist", _APPLY)
     binding = BindingRecord.model_validate(reading.binding.manifest)
     if problem := _binding_problem(name, binding):
-        return _Defect(POLICY_NOT_BOUND, f"{reading.binding.title} {problem}")
+        return POLICY_NOT_BOUND.finding(level, f"{reading.binding.title} {problem}")
     return None
 
 

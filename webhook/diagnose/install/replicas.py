@@ -18,19 +18,20 @@ from webhook.model.names import counted, enumerated
 REPLICA_NOT_READY = Code(
     "ReplicaNotReady",
     "A check of a replica's /readyz has failed, so the API server does not call that replica.",
-    "The line of the check gives the reason; docs/operation.md explains it under "
-    "/healthz and /readyz.",
+    "Correct what the line of the check reports. docs/operation.md explains it under /healthz and "
+    "/readyz.",
 )
 REPLICA_NOT_REPORTED = Code(
     "ReplicaNotReported",
     "A replica runs, but has not written its entry in status.replicas within six minutes.",
-    "Read the log of the replica: it cannot write the status, or its clock is wrong.",
+    "Read the log of the replica, which may be unable to write the status, and check the clock of "
+    "its node.",
 )
 CONFIGURATIONS_DIFFER = Code(
     "ConfigurationsDiffer",
     "A replica uses a configuration other than the object's.",
-    "Wait a few seconds after a change. Otherwise read the line `configuration` of the replica's "
-    "/readyz, which gives the reason.",
+    "After a change, wait a few seconds. If the difference remains, read the line `configuration` "
+    "of the replica's /readyz, which gives the reason.",
 )
 VERSIONS_DIFFER = Code(
     "VersionsDiffer",
@@ -41,7 +42,7 @@ VERSION_SKEW = Code(
     "VersionSkew",
     "This program is more than one minor version newer or older than the replicas, so its checks "
     "may not fit them.",
-    "Use the rdma-webhook of the replicas' version, or of the version before or after it.",
+    "Use an rdma-webhook that is at most one minor version older or newer than the replicas.",
 )
 CODES = (
     REPLICA_NOT_READY,
@@ -57,7 +58,7 @@ def replica_findings(facts: InstallFacts) -> Iterator[Finding]:
     """Yield findings on the replicas that run; nothing if none does."""
     if facts.pods.obstacle:
         yield facts.pods.unread_finding()
-    yield from _readiness_findings(facts.replicas)
+    yield from _readiness_findings(facts)
     if facts.configuration.manifest is None:
         return
     reports = _reports(facts, facts.configuration.manifest)
@@ -73,22 +74,29 @@ def _reports(facts: InstallFacts, manifest: Manifest) -> dict[str, ReplicaReport
     return live_reports(stored, facts.clocks.now)
 
 
-def _readiness_findings(replicas: tuple[ReplicaReading, ...]) -> Iterator[Finding]:
+def _readiness_findings(facts: InstallFacts) -> Iterator[Finding]:
     ready = 0
-    for replica in replicas:
+    for replica in facts.replicas:
         failed = [check for check in replica.checks if not check.ready]
         if replica.obstacle:
-            remedy = (
-                f"Ask for the right to {replica.missing_right}." if replica.missing_right else None
-            )
-            text = f"/readyz of {replica.pod}: not checked, since {replica.obstacle}"
-            yield NOT_CHECKED.finding("unsure", text, remedy)
+            yield _unread_finding(replica, facts.names.namespace)
         for check in failed:
             text = f"{replica.pod} is not ready: {check.name}: {check.detail}"
             yield REPLICA_NOT_READY.finding("error", text)
         ready += not replica.obstacle and not failed
     if ready:
         yield CHECKED.finding("ok", f"/readyz of {counted(ready, 'replica')}: every check passes")
+
+
+def _unread_finding(replica: ReplicaReading, namespace: str) -> Finding:
+    remedy = (
+        f"Ask for the right to {replica.missing_right}."
+        if replica.missing_right
+        else f"Run kubectl -n {namespace} port-forward {replica.pod} 8080, and read "
+        "http://localhost:8080/readyz."
+    )
+    text = f"/readyz of {replica.pod}: not checked, since {replica.obstacle}"
+    return NOT_CHECKED.finding("unsure", text, remedy)
 
 
 def _unreported_findings(
@@ -118,10 +126,15 @@ def _version_findings(
         own = (
             "the same as this program"
             if versions == [facts.version]
-            else f"and this program {facts.version}"
+            else f"and this program is {facts.version}"
         )
-        text = f"{counted(len(reports), 'replica')} with version {versions[0]}, {own}"
+        text = f"{_replicas(len(reports), 'run')} version {versions[0]}, {own}"
         yield CHECKED.finding("ok", text)
+
+
+def _replicas(number: int, verb: str) -> str:
+    """Return a subject with its verb: "1 replica runs", "2 replicas run"."""
+    return f"{counted(number, 'replica')} {verb}{'s' * (number == 1)}"
 
 
 def _is_distant(version: str, own: str) -> bool:
@@ -152,8 +165,7 @@ def _configuration_findings(
         else:
             same += 1
     if same:
-        replicas = counted(same, "replica")
-        text = f"{replicas} with the object's generation {generation} (config {config})"
+        text = f"{_replicas(same, 'use')} the object's generation {generation} (config {config})"
         yield CHECKED.finding("ok", text)
 
 

@@ -18,6 +18,7 @@ from certs.installation import WebhookConfiguration
 from webhook.errors import ClusterError, ConfigError
 from webhook.kube.access import IN_CLUSTER, connect
 from webhook.kube.permission_probe import DryRunResult, RawApi, probe_permissions
+from webhook.model.remedies import APPLY_AGAIN
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions, webhook_configurations
@@ -139,8 +140,8 @@ def _changeable(permissions: _Permissions) -> list[str]:
 def _problem(permissions: _Permissions) -> str:
     names = " and ".join(_changeable(permissions))
     return (
-        f"this account may change more than caBundle of {names}; apply the policy and the binding "
-        "rdma-webhook-guard (manifests/base/guard.yaml)"
+        f"this account may change more than caBundle of {names}; {APPLY_AGAIN}, which contain the "
+        "policy rdma-webhook-guard and its binding"
     )
 
 

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from certs.ca_bundle import verifies
 from webhook.admission.expected_registration import (
-    APPLY_AGAIN,
+    NO_CONFIGURATION,
     ExpectedRegistration,
     expected_registrations,
     registration_mistakes,
@@ -23,6 +23,7 @@ from webhook.admission.selection import Mistake, ca_bundle_of, is_called_by_url
 from webhook.errors import ClusterError
 from webhook.kube.access import connect, own_namespace
 from webhook.model.json import JsonObject
+from webhook.model.remedies import APPLY_AGAIN, RESTORE
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions, webhook_configurations
@@ -34,7 +35,11 @@ from webhook.serve.status.content import Condition
 CHECK_SECONDS, CONFIRM_SECONDS = 30.0, 10.0
 OTHER_CA_BUNDLE = "OtherCaBundle"
 NOT_READABLE = "NotReadable"
-_CERTIFICATES = "run rdma-webhook certs status, which shows what to do"
+#: Reason → what to do, if that is not to restore a changed object.
+_REMEDIES = {
+    NO_CONFIGURATION: APPLY_AGAIN,
+    OTHER_CA_BUNDLE: "run rdma-webhook certs status, which shows what to do",
+}
 _CALLED = "The API server calls the webhook for pods that opted in, and for this object."
 
 
@@ -97,7 +102,7 @@ class CallCheck:
         mistake = self._mistake(expected, document)
         if mistake is None:
             return Condition("Called", True, "Called", _CALLED)
-        remedy = _CERTIFICATES if mistake.reason == OTHER_CA_BUNDLE else APPLY_AGAIN
+        remedy = _REMEDIES.get(mistake.reason, RESTORE)
         text = f"{configuration} {mistake.text}; {remedy}."
         return Condition("Called", False, mistake.reason, text)
 

@@ -18,7 +18,7 @@ BUNDLE_REMEDY = (
     "injector."
 )
 EXPIRY_REMEDY = (
-    "Read the line `certificate` of /readyz, and the log of the replica: they give the reason."
+    "Read the line `certificate` of the replica's /readyz, and its log: they give the reason."
 )
 ADDRESS = "10.0.0.7:8443"
 
@@ -34,10 +34,7 @@ def test_all_is_well(installation: Installation) -> None:
         "the CA is valid until 2027-09-25T04:00:00Z",
         f"{MUTATING}: caBundle has exactly the CAs of the Secret",
         f"{VALIDATING}: caBundle has exactly the CAs of the Secret",
-        (
-            "1 certificate verified with caBundle; the first to expire is valid until "
-            "2026-11-30T00:00:00Z"
-        ),
+        ("1 certificate verified with caBundle; it is valid until 2026-11-30T00:00:00Z"),
     ]
     assert installation.self_managed is True
 
@@ -51,7 +48,7 @@ def test_files_of_another_program(installation: Installation) -> None:
     served = ServedCertificate(ADDRESS, "", True, NOW + timedelta(days=8))
     installation.certificates = CertificateFacts(self_managed=False, served=(served,))
     (text,) = installation.texts("certificates")
-    assert text.endswith("the first to expire is valid until 2026-12-07T04:00:00Z")
+    assert text.endswith("; it is valid until 2026-12-07T04:00:00Z")
     assert installation.self_managed is False
     assert installation.findings() == []
     ending = served._replace(not_after=NOW + timedelta(days=7, seconds=-1))
@@ -95,8 +92,8 @@ def test_an_unusable_secret(installation: Installation) -> None:
     """The sentence is that of `certs status`; nothing is said about the end of the CA."""
     change(installation, secret_problem="there is no CA in the Secret", ca_not_after=None)
     remedy = (
-        "See docs/certificates.md, What can go wrong: usually the replicas repair it within "
-        "seconds."
+        "Wait a few seconds, since the replicas usually repair it. Otherwise, see "
+        "docs/certificates.md, What can go wrong."
     )
     text = "there is no CA in the Secret"
     assert installation.findings() == [Finding("error", "CaSecretUnusable", text, remedy)]
@@ -181,7 +178,7 @@ def test_ends_that_are_unknown(installation: Installation) -> None:
     texts = installation.texts("certificates")
     assert (texts[0], texts[-1]) == (
         "the CA is valid",
-        "1 certificate verified with caBundle; the first to expire is valid",
+        "1 certificate verified with caBundle; it is valid",
     )
 
 

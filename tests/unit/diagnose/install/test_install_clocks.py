@@ -13,7 +13,9 @@ REMEDY = (
     "Correct the time of the machine, and check that it follows a time server (chronyc tracking, "
     "timedatectl)."
 )
-LEASE_REMEDY = "Read the log of the replicas: the lines about the Lease have the reason."
+LEASE_REMEDY = (
+    "Look in the log of the replicas for lines about the Lease, such as `lease not usable`."
+)
 #: The longest difference that is not reported: a minute, and two seconds for the precision.
 LIMIT = timedelta(seconds=62)
 SECOND = timedelta(seconds=1)
@@ -22,8 +24,8 @@ SECOND = timedelta(seconds=1)
 def test_all_is_well(installation: Installation) -> None:
     """The clocks of this machine and of the Lease's holder are compared."""
     assert installation.texts("clocks") == [
-        "the clock of this machine agrees with the API server's within 60 s",
-        "the clock of webhook-a agrees with the API server's within 60 s",
+        "the clock of this machine agrees with the API server's to within 60 s",
+        "the clock of webhook-a agrees with the API server's to within 60 s",
     ]
 
 

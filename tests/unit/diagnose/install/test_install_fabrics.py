@@ -11,7 +11,7 @@ from webhook.model.finding import Finding
 
 TITLE = "fabricconfigurations.rdma.lab/default"
 FALSE = (
-    "Do what the message says. kubectl describe fabrics default shows all conditions and Events."
+    "Do what the message says; kubectl describe fabrics default shows all conditions and Events."
 )
 
 
@@ -29,15 +29,15 @@ def fail(installation: Installation, name: str, reason: str, message: str) -> No
 def test_all_is_well(installation: Installation) -> None:
     """The texts name the fabrics and count their nodes."""
     assert installation.texts("fabrics") == [
-        f"{TITLE} (v100-ib, a100-ib) is Valid, Active, Called, Ready",
-        "4 nodes of fabrics, without problems",
+        f"{TITLE} (v100-ib, a100-ib) is Valid, Active, Called and Ready",
+        "no problems with the fabrics and their 4 nodes",
     ]
 
 
 def test_a_missing_configuration(installation: Installation) -> None:
     """It is the only finding: what depends on it is not judged."""
     installation.delete("FabricConfiguration", "default")
-    text = f"{TITLE} does not exist, so pods that opted in are rejected"
+    text = f"{TITLE} does not exist, so no pod gets RDMA"
     remedy = "Apply your fabrics: kubectl apply -f fabrics.yaml (docs/installation.md, Fabrics)."
     assert installation.findings() == [Finding("error", "NoFabrics", text, remedy)]
 
@@ -56,7 +56,7 @@ def test_a_false_condition(installation: Installation) -> None:
         fail(installation, name, "LastGoodInUse", "The last good configuration stays in use.")
     text = "Active is False: The last good configuration stays in use."
     assert installation.findings() == [Finding("error", "ConditionFalse", text, FALSE)]
-    assert installation.texts("fabrics")[1] == f"{TITLE} (v100-ib, a100-ib) is Valid, Called"
+    assert installation.texts("fabrics")[1] == f"{TITLE} (v100-ib, a100-ib) is Valid and Called"
 
 
 def test_not_ready_for_its_own_reason(installation: Installation) -> None:
@@ -96,20 +96,20 @@ def test_an_outdated_status(installation: Installation, change: str) -> None:
         installation.configuration["status"]["conditions"] = []
     else:
         condition(installation, "Active")["observedGeneration"] = 2
-    text = f"the status of {TITLE} is not about its generation 3"
+    text = f"the status of {TITLE} does not describe its generation 3"
     remedy = (
-        "Wait a few seconds after a change. Otherwise check that replicas run, and that the Lease "
-        "is there."
+        "After a change, wait a few seconds. If the status stays outdated, check that replicas "
+        "run, and that the Lease exists."
     )
     assert installation.findings() == [Finding("warning", "StatusOutdated", text, remedy)]
-    assert installation.texts("fabrics")[1:] == ["4 nodes of fabrics, without problems"]
+    assert installation.texts("fabrics")[1:] == ["no problems with the fabrics and their 4 nodes"]
 
 
 def test_problems_of_nodes(installation: Installation) -> None:
     """Their number is in the status, and `fabrics` shows them."""
     installation.configuration["status"]["problems"] = 3
     remedy = "Run rdma-webhook fabrics, which names the nodes and the remedies."
-    text = "3 problems of fabrics or their nodes"
+    text = "3 problems with the fabrics or their nodes"
     assert installation.findings() == [Finding("warning", "NodesHaveProblems", text, remedy)]
     assert len(installation.texts("fabrics")) == 2
 

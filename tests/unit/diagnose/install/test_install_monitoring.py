@@ -20,7 +20,10 @@ def test_a_missing_object(installation: Installation, kind: str) -> None:
     """The kind exists, so somebody uses the Prometheus Operator."""
     installation.delete(kind, "rdma-webhook")
     text = f"{kind} rdma-webhook does not exist"
-    remedy = "Apply them: kubectl apply -k manifests/monitoring."
+    remedy = (
+        "Apply both (kubectl apply -k manifests/monitoring, or helm upgrade with "
+        "monitoring.enabled=true)."
+    )
     assert installation.findings() == [Finding("warning", "NotMonitored", text, remedy)]
 
 

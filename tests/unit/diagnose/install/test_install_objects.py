@@ -8,8 +8,12 @@ import pytest
 
 from tests.unit.diagnose.install.installation import Installation
 from webhook.model.finding import Finding
+from webhook.model.names import uncapitalized
 
-APPLY = "Apply the webhook's manifests again (kubectl apply -k, docs/installation.md)."
+APPLY = (
+    "Apply the webhook's manifests again (kubectl apply -k or helm upgrade, docs/installation.md)."
+)
+RESTORE = f"{APPLY} If that does not undo the change, delete the object first."
 DEFINITION = "CustomResourceDefinition fabricconfigurations.rdma.lab"
 MUTATING = "MutatingWebhookConfiguration zz-rdma-webhook"
 
@@ -74,14 +78,14 @@ def test_a_missing_right(installation: Installation, kind: str, name: str, right
     """The finding names the right; nothing is said about the object."""
     installation.refuse(kind, name)
     text = f"{kind} {name}: not checked, since you lack the right to {right}"
-    remedy = f"Ask for the right to {right}, or have an administrator run this."
+    remedy = f"Ask for the right to {right}, or have an administrator run the command."
     assert installation.findings() == [Finding("unsure", "NotChecked", text, remedy)]
 
 
 def test_a_missing_definition(installation: Installation) -> None:
     """The remedy is the command for the definition, which the other manifests do not contain."""
     installation.delete("CustomResourceDefinition", "fabricconfigurations.rdma.lab")
-    remedy = "Apply it: kubectl apply -k manifests/crd. Then apply your fabrics."
+    remedy = "Apply it (kubectl apply -k manifests/crd or helm upgrade), and then your fabrics."
     assert installation.findings() == [
         Finding("error", "ObjectMissing", f"{DEFINITION} does not exist", remedy)
     ]
@@ -104,7 +108,10 @@ def test_a_definition_that_is_not_served(installation: Installation, change: Any
     """The version is not listed, not served, or the names are not accepted."""
     change(installation["CustomResourceDefinition", "fabricconfigurations.rdma.lab"])
     text = f"{DEFINITION} does not serve v1alpha1"
-    remedy = "Apply the definition of this version again: kubectl apply -k manifests/crd."
+    remedy = (
+        "Apply the definition of this version again (kubectl apply -k manifests/crd or helm "
+        "upgrade)."
+    )
     assert installation.findings() == [Finding("error", "DefinitionNotServed", text, remedy)]
 
 
@@ -150,7 +157,7 @@ def test_a_service_that_selects_nothing(installation: Installation, slices: Any)
     text = "Service rdma-webhook has no ready endpoints, although replicas are ready"
     remedy = (
         "Compare the selector of the Service with the labels of the pods, or apply the webhook's "
-        "manifests again (kubectl apply -k, docs/installation.md)."
+        "manifests again (kubectl apply -k or helm upgrade, docs/installation.md)."
     )
     assert installation.findings() == [Finding("error", "NoEndpoints", text, remedy)]
 
@@ -187,28 +194,43 @@ def test_a_webhook_configuration_that_cannot_be_read(installation: Installation)
 
 
 def test_a_webhook_configuration_with_mistakes(installation: Installation) -> None:
-    """Each mistake is a finding, and there is no line that it is right."""
+    """Each mistake is a finding whose remedy undoes it, and there is no line that it is right."""
     webhook = installation["MutatingWebhookConfiguration", "zz-rdma-webhook"]["webhooks"][0]
     webhook["rules"] = []
     webhook["matchConditions"] = []
     webhook["clientConfig"]["service"]["name"] = "other"
     findings = installation.findings()
     assert [(finding.level, finding.code, finding.remedy) for finding in findings] == [
-        ("error", code, APPLY) for code in ("SelectsTooLittle", "SelectsTooMuch", "OtherService")
+        ("error", code, RESTORE) for code in ("SelectsTooLittle", "SelectsTooMuch", "OtherService")
     ]
     assert findings[0].text == f"{MUTATING} has no rule for the creation of pods"
     assert not [text for text in installation.texts("objects") if "selects pods and" in text]
 
 
 @pytest.mark.parametrize(
-    ("kind", "name", "effect"),
+    ("kind", "name", "effect", "remedy"),
     [
-        ("Mutating", "zz-rdma-webhook", "pods that opted in are created without RDMA"),
-        ("Validating", "rdma-webhook", "changes of fabrics are not checked"),
+        (
+            "Mutating",
+            "zz-rdma-webhook",
+            "pods that opted in are created without RDMA",
+            (
+                "remove components/fail-open from the kustomization, or set failOpen to false in "
+                "the chart's values."
+            ),
+        ),
+        (
+            "Validating",
+            "rdma-webhook",
+            "changes to fabrics are not checked",
+            uncapitalized(APPLY),
+        ),
     ],
 )
-def test_fail_open(installation: Installation, kind: str, name: str, effect: str) -> None:
-    """`failurePolicy: Ignore` is a choice, so it is reported as a fact."""
+def test_fail_open(
+    installation: Installation, kind: str, name: str, effect: str, remedy: str
+) -> None:
+    """`failurePolicy: Ignore` is a choice, so it is a fact; only that for pods is a setting."""
     installation[f"{kind}WebhookConfiguration", name]["webhooks"][0]["failurePolicy"] = "Ignore"
     (finding,) = installation.findings()
     assert (finding.level, finding.code) == ("info", "FailOpen")
@@ -216,6 +238,7 @@ def test_fail_open(installation: Installation, kind: str, name: str, effect: str
         f"{kind}WebhookConfiguration {name} has failurePolicy Ignore: while no replica answers, "
         f"{effect}"
     )
+    assert finding.remedy == f"No action is needed if that is intended. Otherwise, {remedy}"
 
 
 def test_rights_that_are_missing_for_several_objects(installation: Installation) -> None:

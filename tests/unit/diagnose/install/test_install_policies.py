@@ -11,7 +11,10 @@ from webhook.diagnose.install.policies import ADVISERS, GUARDS
 from webhook.model.finding import Finding
 from webhook.text.readiness import ReadinessCheck
 
-APPLY = "Apply the webhook's manifests again (kubectl apply -k, docs/installation.md)."
+APPLY = (
+    "Apply the webhook's manifests again (kubectl apply -k or helm upgrade, docs/installation.md)."
+)
+RESTORE = f"{APPLY} If that does not undo the change, delete the object first."
 POLICY, BINDING = "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"
 ALL = [*((name, "error") for name in GUARDS), *((name, "warning") for name in ADVISERS)]
 
@@ -72,7 +75,7 @@ def test_a_binding_that_does_not_bind(
     """It names another policy, excludes objects, or only warns."""
     installation[BINDING, "rdma-webhook-guard-lease"]["spec"].update(change)
     text = f"{BINDING} rdma-webhook-guard-lease {problem}"
-    assert installation.findings() == [Finding("error", "PolicyNotBound", text, APPLY)]
+    assert installation.findings() == [Finding("error", "PolicyNotBound", text, RESTORE)]
 
 
 def test_a_site_may_deny_where_the_manifests_warn(installation: Installation) -> None:
@@ -102,7 +105,7 @@ def test_a_changed_guard(installation: Installation, change: dict[str, Any], pro
     """It does not apply to the webhook's account, or to all of its objects."""
     installation[POLICY, "rdma-webhook-guard-status"]["spec"].update(change)
     text = f"{POLICY} rdma-webhook-guard-status {problem}"
-    assert installation.findings() == [Finding("error", "PolicyChanged", text, APPLY)]
+    assert installation.findings() == [Finding("error", "PolicyChanged", text, RESTORE)]
 
 
 def test_a_policy_that_cannot_be_read(installation: Installation) -> None:

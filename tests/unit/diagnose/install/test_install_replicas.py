@@ -13,13 +13,16 @@ from webhook.text.readiness import ReadinessCheck
 
 GUARD = ReadinessCheck("guard", True, "this account may change at most caBundle")
 NOT_READY = (
-    "The line of the check gives the reason; docs/operation.md explains it under "
-    "/healthz and /readyz."
+    "Correct what the line of the check reports. docs/operation.md explains it under /healthz and "
+    "/readyz."
 )
-NOT_REPORTED = "Read the log of the replica: it cannot write the status, or its clock is wrong."
+NOT_REPORTED = (
+    "Read the log of the replica, which may be unable to write the status, and check the clock of "
+    "its node."
+)
 DIFFER = (
-    "Wait a few seconds after a change. Otherwise read the line `configuration` of the replica's "
-    "/readyz, which gives the reason."
+    "After a change, wait a few seconds. If the difference remains, read the line `configuration` "
+    "of the replica's /readyz, which gives the reason."
 )
 
 
@@ -33,8 +36,8 @@ def test_all_is_well(installation: Installation) -> None:
     """The texts count the replicas."""
     assert installation.texts("replicas") == [
         "/readyz of 2 replicas: every check passes",
-        f"2 replicas with version {VERSION}, the same as this program",
-        "2 replicas with the object's generation 3 (config 31ade3f1b5a1)",
+        f"2 replicas run version {VERSION}, the same as this program",
+        "2 replicas use the object's generation 3 (config 31ade3f1b5a1)",
     ]
 
 
@@ -58,14 +61,20 @@ def test_a_replica_that_may_not_be_asked(installation: Installation) -> None:
 
 
 def test_a_replica_that_does_not_answer(installation: Installation) -> None:
-    """The API server answers instead, for example since a NetworkPolicy keeps it away."""
+    """The API server answers instead, for example since a NetworkPolicy keeps it away.
+
+    A port-forward goes through the node, where no policy applies.
+    """
     installation.replicas["webhook-b"] = PlainAnswer(503, "error trying to reach service", "")
     text = (
         "/readyz of webhook-b: not checked, since the API server answered 503 instead of the "
         "replica"
     )
-    (finding,) = installation.findings()
-    assert (finding.level, finding.code, finding.text) == ("unsure", "NotChecked", text)
+    remedy = (
+        "Run kubectl -n rdma-webhook port-forward webhook-b 8080, and read "
+        "http://localhost:8080/readyz."
+    )
+    assert installation.findings() == [Finding("unsure", "NotChecked", text, remedy)]
 
 
 def test_pods_that_cannot_be_listed(installation: Installation) -> None:
@@ -75,7 +84,7 @@ def test_pods_that_cannot_be_listed(installation: Installation) -> None:
     text = f"the pods of the replicas: not checked, since you lack the right to {right}"
     (finding,) = installation.findings()
     assert (finding.level, finding.code, finding.text) == ("unsure", "NotChecked", text)
-    assert installation.texts("replicas")[1].startswith("2 replicas with version")
+    assert installation.texts("replicas")[1].startswith("2 replicas run version")
 
 
 @pytest.mark.parametrize("state", ["deleted", "ended", "starting"])
@@ -124,7 +133,7 @@ def test_versions_that_differ(installation: Installation) -> None:
     text = "the replicas have the versions 1.4.2 and 1.4.3"
     remedy = "Wait for the rollout: kubectl -n rdma-webhook rollout status deployment/rdma-webhook."
     assert installation.findings() == [Finding("warning", "VersionsDiffer", text, remedy)]
-    assert not [text for text in installation.texts("replicas") if "with version" in text]
+    assert not [text for text in installation.texts("replicas") if " version " in text]
 
 
 @pytest.mark.parametrize(
@@ -144,11 +153,13 @@ def test_another_version_of_this_program(
 ) -> None:
     """The minor version before or after fits the replicas."""
     installation.version = version
-    remedy = "Use the rdma-webhook of the replicas' version, or of the version before or after it."
+    remedy = (
+        "Use an rdma-webhook that is at most one minor version older or newer than the replicas."
+    )
     text = f"this program has version {version}, but replicas have 1.4.2"
     expected = [Finding("warning", "VersionSkew", text, remedy)] if is_distant else []
     assert installation.findings() == expected
-    line = f"2 replicas with version 1.4.2, and this program {version}"
+    line = f"2 replicas run version 1.4.2, and this program is {version}"
     assert (line in installation.texts("replicas")) is not is_distant
 
 
@@ -158,7 +169,7 @@ def test_a_replica_with_an_older_configuration(installation: Installation) -> No
     text = "webhook-a uses generation 2, but the object has 3"
     assert installation.findings() == [Finding("error", "ConfigurationsDiffer", text, DIFFER)]
     assert installation.texts("replicas")[-1] == (
-        "1 replica with the object's generation 3 (config 31ade3f1b5a1)"
+        "1 replica uses the object's generation 3 (config 31ade3f1b5a1)"
     )
 
 
@@ -181,7 +192,7 @@ def test_an_object_that_is_not_valid(installation: Installation) -> None:
     installation.configuration["spec"] = {"fabrics": [{"name": "A B"}]}
     entry(installation, "webhook-a")["generation"] = 2
     assert installation.findings() == []
-    assert installation.texts("replicas")[-1].startswith("2 replicas with version")
+    assert installation.texts("replicas")[-1].startswith("2 replicas run version")
 
 
 def test_without_a_configuration(installation: Installation) -> None:

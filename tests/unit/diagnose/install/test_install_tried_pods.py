@@ -102,8 +102,8 @@ def test_a_pod_that_is_not_patched(installation: Installation) -> None:
     installation.pod_answers[True] = (201, {"metadata": {"annotations": {}}})
     text = "a pod that opts in has no rdma.lab/status after a dry run in lab"
     remedy = (
-        "Correct what is reported about the webhook configuration and the certificates; "
-        "rdma-webhook why explains a real pod."
+        "Correct what is reported about the webhook configuration and the certificates. If nothing "
+        "is reported, create a pod, and run rdma-webhook why on it."
     )
     assert installation.findings("lab") == [Finding("error", "PodNotPatched", text, remedy)]
 
@@ -120,7 +120,7 @@ def test_a_pod_that_the_webhook_rejects(installation: Installation, message: str
     installation.pod_answers[True] = rejected(message)
     text = f"a pod that opts in was rejected: {message}"
     remedy = (
-        "The message gives the reason; if the call failed, correct what is reported about the "
+        "Correct what the message reports. If the call failed, correct what is reported about the "
         "Deployment, the Service and the certificates."
     )
     assert installation.findings("lab") == [Finding("error", "PodRejected", text, remedy)]
@@ -136,12 +136,13 @@ def test_pods_that_something_else_rejects(installation: Installation, opts_in: b
 
 
 def test_a_pod_that_did_not_opt_in(installation: Installation) -> None:
-    """The webhook must not change it."""
+    """Another webhook opted it in, since this one changes no pod without the annotation."""
     answer = {"metadata": {"annotations": {"rdma.lab/status": STATUS}}}
     installation.pod_answers[False] = (201, answer)
     text = "a pod that does not opt in was changed in a dry run in lab"
     remedy = (
-        "Apply the webhook's manifests again, so that only pods with the annotation are selected."
+        "Find what adds the annotation rdma.lab/enable to pods in the namespace, such as another "
+        "mutating webhook. No action is needed if that is intended."
     )
     assert installation.findings("lab") == [Finding("error", "PodChangedUnasked", text, remedy)]
 

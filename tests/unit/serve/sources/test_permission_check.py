@@ -24,7 +24,10 @@ from webhook.serve.sources.permission_check import (
 from webhook.serve.state import State
 
 MAY = "this account may change more than caBundle of"
-APPLY = "apply the policy and the binding rdma-webhook-guard (manifests/base/guard.yaml)"
+APPLY = (
+    "apply the webhook's manifests again (kubectl apply -k or helm upgrade, docs/installation.md), "
+    "which contain the policy rdma-webhook-guard and its binding"
+)
 BOTH_CONFIGURATIONS = f"{MUTATING} and {VALIDATING}"
 
 

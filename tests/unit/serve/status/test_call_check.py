@@ -27,7 +27,10 @@ CALLED = Condition(
     "Called",
     "The API server calls the webhook for pods that opted in, and for this object.",
 )
-APPLY = "apply the webhook's manifests again (kubectl apply -k, docs/installation.md)."
+APPLY = (
+    "apply the webhook's manifests again (kubectl apply -k or helm upgrade, docs/installation.md)."
+)
+RESTORE = f"{APPLY} If that does not undo the change, delete the object first."
 MUTATING = "MutatingWebhookConfiguration zz-rdma-webhook"
 VALIDATING = "ValidatingWebhookConfiguration rdma-webhook"
 
@@ -158,7 +161,7 @@ def test_a_configuration_without_our_webhook(installed: Installation) -> None:
 def test_other_objects_are_selected(installed: Installation) -> None:
     """Each of the two is judged by its own rules."""
     installed.stored[VALIDATION]["webhooks"][0]["rules"] = []
-    text = f"{VALIDATING} has no rule for CREATE of fabricconfigurations; {APPLY}"
+    text = f"{VALIDATING} has no rule for CREATE of fabricconfigurations; {RESTORE}"
     assert installed.condition() == Condition("Called", False, "SelectsTooLittle", text)
     assert installed.called() == [1, 0]
     installed.webhook["namespaceSelector"] = {}
@@ -170,7 +173,7 @@ def test_another_service_is_called(installed: Installation) -> None:
     installed.webhook["clientConfig"]["service"]["namespace"] = "elsewhere"
     text = (
         f"{MUTATING} calls the Service elsewhere/rdma-webhook/mutate instead of "
-        f"rdma-webhook/rdma-webhook/mutate; {APPLY}"
+        f"rdma-webhook/rdma-webhook/mutate; {RESTORE}"
     )
     assert installed.condition() == Condition("Called", False, "OtherService", text)
 
