@@ -111,8 +111,8 @@ def _handshake_findings(facts: InstallFacts) -> Iterator[Finding]:
     margin = _OF_FILES if reads_files else _SELF_MANAGED
     if verified:
         end = min((served.not_after for served in verified if served.not_after), default=None)
-        first = "it" if len(verified) == 1 else "the first to expire"
-        title = f"{counted(len(verified), 'certificate')} verified with caBundle; {first}"
+        subject = "it" if len(verified) == 1 else "the first to expire"
+        title = f"{counted(len(verified), 'certificate')} verified with caBundle; {subject}"
         yield _ending_finding(title, end, now, margin)
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.unit.diagnose.install.installation import NOW, Installation
+from tests.unit.diagnose.install import installation as module
+from tests.unit.diagnose.install.installation import NAMES, NOW, Installation
 from webhook.diagnose.install.facts import CertificateFacts, ServedCertificate
 from webhook.model.finding import Finding
 
@@ -136,6 +137,17 @@ def test_a_replica_that_cannot_be_reached(installation: Installation) -> None:
         "8443:443, and pass --address 127.0.0.1:8443."
     )
     assert installation.findings() == [Finding("unsure", "NotChecked", text, remedy)]
+
+
+def test_a_service_with_another_name(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The port-forward in the remedy names that Service."""
+    monkeypatch.setattr(module, "NAMES", NAMES._replace(service="hook"))
+    served = ServedCertificate(ADDRESS, "cannot connect: timed out", False)
+    change(installation, served=(served,))
+    remedies = [finding.remedy for finding in installation.findings()]
+    assert [remedy for remedy in remedies if " svc/hook 8443:443, " in remedy]
 
 
 @pytest.mark.parametrize(
