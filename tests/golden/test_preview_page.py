@@ -21,7 +21,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "preview.md"
 MANIFEST = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
 SESSION = re.compile(r"(```console\n\$ rdma-webhook (.*?)\n)(.*?)```", re.DOTALL)
 TABLE = re.compile(
-    r"<!-- (form|decision|verdict|outcome|controllers|operators) -->\n(.*?)<!-- end -->", re.DOTALL
+    r"<!-- (form|decision|verdict|outcome|changes|hunk|row|row reason|controllers|operators) -->\n"
+    r"(.*?)<!-- end -->",
+    re.DOTALL,
 )
 
 
@@ -98,6 +100,10 @@ def test_the_page_shows_the_output(
         "decision": defined["DecisionForm"],
         "verdict": defined["VerdictForm"],
         "outcome": defined["OutcomeForm"],
+        "changes": defined["ChangesForm"],
+        "hunk": defined["HunkForm"],
+        "row": defined["RowForm"],
+        "row reason": defined["RowReasonForm"],
     }
     tables = {name: keys(part) for name, part in parts.items()}
     tables |= {"controllers": controllers(), "operators": operators()}

@@ -79,6 +79,7 @@ def edit_of(decided: DecidedTemplate) -> Edit:
         ops=edit.ops,
         patched_template=edit.patched_template,
         note=note,
+        spec_only=template.spec_only,
     )
 
 

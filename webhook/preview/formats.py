@@ -11,6 +11,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
+from webhook.errors import DocumentError
+
 # The names of an output format: on the command line, in a query, and in `Accept`.
 
 
@@ -53,3 +55,17 @@ def writer(name: str) -> Write:
         raise KeyError(name)
     write: Write = getattr(import_module("webhook.preview.writers"), f"write_{name}")
     return write
+
+
+# The length of an answer.
+
+#: The largest number of characters of an answer over HTTP; beyond it, writing stops at once.
+MAX_CHARACTERS = 32 << 20
+
+
+def check_length(length: int, max_characters: int | None) -> None:
+    """Raise DocumentError if an answer has too many characters; None: no limit."""
+    if max_characters is not None and length > max_characters:
+        raise DocumentError(
+            f"the answer is longer than {max_characters >> 20} MiB; send fewer pods in one request"
+        )

@@ -10,7 +10,7 @@ import jsonpatch
 
 from webhook.model.decision import Decision, PatchOp
 from webhook.model.pod import PodManifest, at, pointer
-from webhook.preview.report.json import MAX_CHARACTERS, check_length
+from webhook.preview.formats import MAX_CHARACTERS, check_length
 from webhook.preview.report.record import Edit, Report
 from webhook.preview.workloads.controllers import controller_pods
 from webhook.preview.workloads.controllers.workload import MAIN_CONTAINER, ControllerPod

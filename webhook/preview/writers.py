@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
 from typing import NamedTuple
 
+from webhook.preview.changed_inputs import changed_inputs, input_texts
+from webhook.preview.formats import MAX_CHARACTERS
 from webhook.preview.patches import RewrittenDocument, layout_remarks, patches, rewrite
-from webhook.preview.report.json import MAX_CHARACTERS, report_json
+from webhook.preview.report.json import report_json
 from webhook.preview.report.record import CLI_WORDING, Report, Wording, remarks_of
 from webhook.text.diff import diff
 from webhook.text.escape import visible_json
@@ -59,21 +60,21 @@ def _diffs(
     documents: Sequence[Document], rewritten: Sequence[RewrittenDocument], display: OutputOptions
 ) -> Iterator[str]:
     """Yield one diff for each input, which may contain several documents."""
-    pairs = zip(documents, rewritten, strict=True)
-    for name, group in groupby(pairs, lambda pair: pair[0].name):
-        input_pairs = list(group)
-        before = join_documents([document.text for document, _ in input_pairs])
-        after = join_documents([new.text for _, new in input_pairs])
-        heading = name.strip("<>").lstrip("/")
-        yield diff(heading, before, after, color=display.color, terminal=display.terminal)
+    for texts in input_texts(documents, rewritten):
+        heading = texts.name.strip("<>").lstrip("/")
+        yield diff(
+            heading, texts.before, texts.after, color=display.color, terminal=display.terminal
+        )
 
 
 # `json`: the documented form, for programs.
 
 
-def write_json(_: Sequence[Document], report: Report, display: OutputOptions) -> Output:
+def write_json(documents: Sequence[Document], report: Report, display: OutputOptions) -> Output:
     """Write the JSON form."""
-    return Output(report_json(report, max_characters=display.max_characters))
+    rewritten = rewrite(documents, report, max_characters=display.max_characters)
+    changes = [*changed_inputs(documents, rewritten, report)]
+    return Output(report_json(report, changes, max_characters=display.max_characters))
 
 
 # `patch`: the RFC 6902 patch of each document, one per line.

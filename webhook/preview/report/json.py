@@ -6,19 +6,20 @@ Keys and codes may be added, but are never renamed.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from typing import NotRequired
 
 from typing_extensions import TypedDict
 
-from webhook.errors import DocumentError
-from webhook.model.decision import Outcome, Rdma, Status, Verdict
+from webhook.model.decision import Outcome, Rdma, Reason, Status, Verdict
 from webhook.model.json import JsonObject
 from webhook.model.traffic_libraries import TrafficLibrary
-from webhook.preview.report.record import Preview, Report
+from webhook.preview.changed_inputs import ChangedInput, ReasonedHunk
+from webhook.preview.formats import MAX_CHARACTERS, check_length
+from webhook.preview.line_reasons import LineReason
+from webhook.preview.report.record import Preview, Report, headline_of
 from webhook.text.escape import visible_json
-
-#: The largest number of characters of an answer over HTTP; beyond it, writing stops at once.
-MAX_CHARACTERS = 32 << 20
+from webhook.text.line_rows import RowKind
 
 
 class OperationForm(TypedDict):
@@ -96,6 +97,8 @@ class DecisionForm(TypedDict):
     mistakes: list[str]
     """Sentences on mistakes in the pod or template that no webhook sees: fields that Kubernetes
     does not know, with the nearest known one, and unexpanded variables."""
+    headline: str
+    """The verdict in a few words, such as `equipped for RDMA`, `no RDMA`, or `not opted in`."""
     rdma: Rdma | None
     """Whether the pod is equipped for RDMA, as far as admission can see: `yes`, `no`, `unsure`;
     `none`: it only starts ranks in other pods; null: it has not opted in. `no` if `called` is
@@ -132,11 +135,70 @@ class DecisionForm(TypedDict):
     """The pod after the patch, including its controller's additions."""
 
 
+class RowReasonForm(TypedDict):
+    """An applied outcome that changed a line."""
+
+    decision: int
+    """The decision's index in `decisions`."""
+    mutation: str
+    """The mutation's name."""
+    container: str
+    """The container's name; empty for the pod."""
+    reason: str
+    """A stable code."""
+
+
+class RowForm(TypedDict):
+    """A line of an input before and after the patch."""
+
+    kind: RowKind
+    """same, changed, added or removed."""
+    before: str | None
+    """The line without its line break; null if there is none."""
+    after: str | None
+    """The line after the patch; null if there is none."""
+    reasons: list[RowReasonForm]
+    """The outcomes that changed the line, as far as they are known; empty for the same line."""
+
+
+class HunkForm(TypedDict):
+    """Adjacent changes, with three lines above and below."""
+
+    beforeLine: int
+    """The number of the first line in the input, counted from 1."""
+    afterLine: int
+    """The number of the first line after the patch."""
+    rows: list[RowForm]
+    """The lines, before and after the patch."""
+
+
+class ChangesForm(TypedDict):
+    """The changes of an input."""
+
+    input: str
+    """The name of the input, such as a file."""
+    hunks: list[HunkForm]
+    """The changes, in the order of the input."""
+
+
+class CodeForm(TypedDict):
+    """The explanation of a code."""
+
+    meaning: str
+    """What the code stands for, as a sentence."""
+    remedy: str
+    """What to do; empty for nothing."""
+
+
 class PreviewForm(TypedDict):
     """The webhook's decision on each pod and pod template of the input."""
 
     decisions: list[DecisionForm]
     """One for each pod or pod template, in the order of the input."""
+    changes: list[ChangesForm]
+    """The lines that change in each input, as in `-o diff`; inputs without changes are missing."""
+    codes: dict[str, CodeForm]
+    """The explanation of each reason code in the decisions."""
     notes: list[str]
     """Sentences about documents without a pod template, about objects that cannot be previewed, and
     about objects of a cluster that could not be read."""
@@ -144,16 +206,27 @@ class PreviewForm(TypedDict):
     """Whether the fabrics are an example, because none were given."""
 
 
-def report_form(report: Report) -> PreviewForm:
+def report_form(report: Report, changes: Iterable[ChangedInput] = ()) -> PreviewForm:
     """Return a report as plain JSON values, which share parts with the pods."""
     return {
         "decisions": [_decision(preview) for preview in report.previews],
+        "changes": [_changes(changed_input) for changed_input in changes],
+        "codes": {
+            reason.code: {"meaning": reason.meaning, "remedy": reason.remedy}
+            for preview in report.previews
+            for reason in _reasons(preview)
+        },
         "notes": list(report.notes),
         "example": bool(report.example),
     }
 
 
-def report_json(report: Report, *, max_characters: int | None = MAX_CHARACTERS) -> str:
+def report_json(
+    report: Report,
+    changes: Iterable[ChangedInput] = (),
+    *,
+    max_characters: int | None = MAX_CHARACTERS,
+) -> str:
     """Return a report as indented JSON; raise DocumentError if it has more than `max_characters`.
 
     The standard library writes it, since orjson rejects integers beyond 64 bits and nesting beyond
@@ -162,19 +235,12 @@ def report_json(report: Report, *, max_characters: int | None = MAX_CHARACTERS) 
     """
     pieces: list[str] = []
     length = 0
-    for piece in json.JSONEncoder(indent=2, ensure_ascii=False).iterencode(report_form(report)):
+    form = report_form(report, changes)
+    for piece in json.JSONEncoder(indent=2, ensure_ascii=False).iterencode(form):
         pieces.append(piece)
         length += len(piece)
         check_length(length, max_characters)
     return visible_json("".join((*pieces, "\n")))
-
-
-def check_length(length: int, max_characters: int | None) -> None:
-    """Raise DocumentError if an answer has too many characters; None: no limit."""
-    if max_characters is not None and length > max_characters:
-        raise DocumentError(
-            f"the answer is longer than {max_characters >> 20} MiB; send fewer pods in one request"
-        )
 
 
 def preview_schema() -> str:
@@ -199,6 +265,7 @@ def _decision(preview: Preview) -> DecisionForm:
         "calledBecause": preview.called_because,
         "hint": preview.hint,
         "mistakes": list(preview.mistakes),
+        "headline": headline_of(preview).text,
         "rdma": preview.verdict.rdma if preview.verdict else None,
         "because": _because(preview.verdict) if preview.verdict else None,
         "ifCalled": _if_called(preview),
@@ -235,4 +302,45 @@ def _outcome(outcome: Outcome) -> OutcomeForm:
         "reason": outcome.reason.code,
         "message": outcome.message,
         "ops": list(outcome.ops),
+    }
+
+
+def _reasons(preview: Preview) -> Iterator[Reason]:
+    """Yield the reasons whose codes are in the form of a decision."""
+    decision = preview.decision
+    yield decision.reason
+    yield from (verdict.because for verdict in (preview.verdict, decision.verdict) if verdict)
+    yield from (outcome.reason for outcome in decision.outcomes)
+
+
+def _changes(changed_input: ChangedInput) -> ChangesForm:
+    return {"input": changed_input.name, "hunks": [_hunk(hunk) for hunk in changed_input.hunks]}
+
+
+def _hunk(hunk: ReasonedHunk) -> HunkForm:
+    return {
+        "beforeLine": hunk.before_start + 1,
+        "afterLine": hunk.after_start + 1,
+        "rows": [
+            {
+                "kind": row.kind,
+                "before": _without_break(row.before),
+                "after": _without_break(row.after),
+                "reasons": [_row_reason(reason) for reason in reasons],
+            }
+            for row, reasons in zip(hunk.rows, hunk.reasons, strict=True)
+        ],
+    }
+
+
+def _without_break(line: str | None) -> str | None:
+    return line if line is None else line.removesuffix("\n").removesuffix("\r")
+
+
+def _row_reason(reason: LineReason) -> RowReasonForm:
+    return {
+        "decision": reason.decision,
+        "mutation": reason.mutation,
+        "container": reason.container,
+        "reason": reason.code,
     }

@@ -90,6 +90,7 @@ class Edit:
     patched_template: PodManifest
     #: A sentence on edits of fields that a controller writes, for admission alone; or "".
     note: str = ""
+    spec_only: bool = False  #: whether the paths of `ops` begin below the pod's `spec`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

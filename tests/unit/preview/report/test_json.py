@@ -11,9 +11,13 @@ from tests.unit.preview.report.reports import (
     patched,
     preview,
 )
+from webhook.decide.reasons import PATCHED
 from webhook.model.decision import PatchOp, Verdict
+from webhook.preview.changed_inputs import ChangedInput, ReasonedHunk
+from webhook.preview.line_reasons import LineReason
 from webhook.preview.report.json import preview_schema, report_form, report_json
-from webhook.preview.report.record import Report
+from webhook.preview.report.record import NOT_CALLED, Report
+from webhook.text.line_rows import Row
 
 OP: PatchOp = {"op": "add", "path": "/metadata/annotations", "value": {"a": "ü"}}
 APPLIED = patched(outcome("ipc-lock", "trainer", "applied", "IPC_LOCK added", OP), warnings=("w",))
@@ -37,6 +41,7 @@ def test_the_form_of_a_patched_pod() -> None:
                 "calledBecause": "namespace lab has the label",
                 "hint": "",
                 "mistakes": [],
+                "headline": "equipped for RDMA",
                 "rdma": "yes",
                 "because": {"reason": "Equipped", "message": "all is right"},
                 "ifCalled": None,
@@ -61,9 +66,55 @@ def test_the_form_of_a_patched_pod() -> None:
                 "object": {"spec": {"containers": []}},
             }
         ],
+        "changes": [],
+        "codes": {
+            "Patched": {"meaning": PATCHED.meaning, "remedy": ""},
+            "Equipped": {"meaning": "All is right.", "remedy": ""},
+            "Added": {"meaning": "", "remedy": ""},
+        },
         "notes": ["a note"],
         "example": False,
     }
+
+
+def test_the_changes_of_an_input() -> None:
+    """Lines count from 1 and have no break; a reason leads to the outcome that wrote the line."""
+    rows = (Row("a: 1\r\n", "a: 1\r\n", 6, 7), Row("b: 1\n", "b: 2", 7, 8), Row(None, "c", None, 9))
+    reason = LineReason(0, "env", "trainer", "Added")
+    changes = [ChangedInput("train.yaml", (ReasonedHunk(6, 7, rows, ((), (reason,), ())),))]
+    report = Report(previews=(preview(APPLIED),))
+    form = json.loads(report_json(report, changes))
+    VALIDATOR.validate(form)
+    written_reason = {"decision": 0, "mutation": "env", "container": "trainer", "reason": "Added"}
+    assert form["changes"] == [
+        {
+            "input": "train.yaml",
+            "hunks": [
+                {
+                    "beforeLine": 7,
+                    "afterLine": 8,
+                    "rows": [
+                        {"kind": "same", "before": "a: 1", "after": "a: 1", "reasons": []},
+                        {
+                            "kind": "changed",
+                            "before": "b: 1",
+                            "after": "b: 2",
+                            "reasons": [written_reason],
+                        },
+                        {"kind": "added", "before": None, "after": "c", "reasons": []},
+                    ],
+                }
+            ],
+        }
+    ]
+
+
+def test_the_codes_of_a_pod_that_is_not_called() -> None:
+    """Both verdicts have theirs, since `ifCalled` has the second."""
+    report = Report(previews=(preview(APPLIED, called=False),))
+    codes = report_form(report)["codes"]
+    assert {"NotCalled", "Equipped"} <= {*codes}
+    assert codes["NotCalled"]["remedy"] == NOT_CALLED.remedy
 
 
 def test_the_libraries_of_the_verdict() -> None:

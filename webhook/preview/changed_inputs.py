@@ -1,0 +1,115 @@
+"""The changes of each input: aligned lines before and after the patches, with their reasons.
+
+`-o diff` is made of the same rows as the JSON form, and so as the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+from webhook.model.pod import Path
+from webhook.preview.line_reasons import (
+    LineReason,
+    TemplateReasons,
+    path_reasons,
+    reasons_by_line,
+)
+from webhook.preview.patches import RewrittenDocument
+from webhook.preview.report.record import Preview, Report
+from webhook.text.line_rows import Row, hunks_between, lines_of
+from webhook.text.yaml.documents import Document, join_documents
+
+
+class ReasonedHunk(NamedTuple):
+    """Adjacent changes with the lines around them, and the outcomes that made each change."""
+
+    #: The number of lines above it, before and after the patches.
+    before_start: int
+    after_start: int
+    rows: tuple[Row, ...]
+    reasons: tuple[tuple[LineReason, ...], ...]  #: of each row; () for a row that stays the same
+
+
+class ChangedInput(NamedTuple):
+    """An input that the patches change."""
+
+    name: str
+    hunks: tuple[ReasonedHunk, ...]
+
+
+class InputTexts(NamedTuple):
+    """An input, which may contain several documents, before and after the patches."""
+
+    name: str
+    documents: tuple[Document, ...]
+    before: str
+    after: str
+
+
+def input_texts(
+    documents: Sequence[Document], rewritten: Sequence[RewrittenDocument]
+) -> Iterator[InputTexts]:
+    """Yield the text of each input."""
+    pairs = zip(documents, rewritten, strict=True)
+    for name, group in groupby(pairs, lambda pair: pair[0].name):
+        input_documents, input_rewritten = zip(*group, strict=True)
+        yield InputTexts(
+            name,
+            input_documents,
+            join_documents([document.text for document in input_documents]),
+            join_documents([new.text for new in input_rewritten]),
+        )
+
+
+def changed_inputs(
+    documents: Sequence[Document], rewritten: Sequence[RewrittenDocument], report: Report
+) -> Iterator[ChangedInput]:
+    """Yield each input that changes."""
+    templates = _reasons_by_document(documents, report)
+    first = 0
+    for texts in input_texts(documents, rewritten):
+        numbers = range(first, first + len(texts.documents))
+        first = numbers.stop
+        if texts.before == texts.after:
+            continue
+        input_templates = [template for number in numbers for template in templates[number]]
+        yield ChangedInput(texts.name, _reasoned_hunks(texts, input_templates))
+
+
+def _reasoned_hunks(
+    texts: InputTexts, templates: Sequence[TemplateReasons]
+) -> tuple[ReasonedHunk, ...]:
+    hunks = [*hunks_between(lines_of(texts.before), lines_of(texts.after))]
+    changed = [row for hunk in hunks for row in hunk.rows if row.kind != "same"]
+    before = reasons_by_line(texts.before, templates, {row.before_line for row in changed})
+    after = reasons_by_line(texts.after, templates, {row.after_line for row in changed})
+
+    def reasons(row: Row) -> tuple[LineReason, ...]:
+        if row.kind == "same":
+            return ()
+        written = (*before.get(row.before_line, ()), *after.get(row.after_line, ()))
+        return tuple(dict.fromkeys(written))
+
+    return tuple(ReasonedHunk(*hunk, tuple(map(reasons, hunk.rows))) for hunk in hunks)
+
+
+def _reasons_by_document(
+    documents: Sequence[Document], report: Report
+) -> list[list[TemplateReasons]]:
+    """Return the reasons of the edited templates of each document."""
+    templates: list[list[TemplateReasons]] = [[] for _ in documents]
+    previews: dict[tuple[int, Path], list[tuple[int, Preview]]] = {}
+    for number, preview in enumerate(report.previews):
+        place = (preview.document, preview.template_path)
+        previews.setdefault(place, []).append((number, preview))
+    for edit in report.edits:
+        if edit.ops:
+            reasons = path_reasons(previews[edit.document, edit.template_path])
+            base = ("spec",) if edit.spec_only else ()
+            index = documents[edit.document].index
+            templates[edit.document].append(
+                TemplateReasons(index, edit.template_path, base, reasons)
+            )
+    return templates
