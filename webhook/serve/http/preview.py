@@ -1,4 +1,4 @@
-"""The listener for people: `/preview`, the webhook's changes to a pod, and `/fabrics`.
+"""The listener for people: `/preview`, the webhook's changes to a pod, `/fabrics`, and the page.
 
 Callers are anonymous, so answers contain only amounts of each fabric, and nothing else of the
 cluster.
@@ -26,7 +26,14 @@ from webhook.serve.http.asgi import (
     address_of,
     until_disconnect,
 )
-from webhook.serve.http.query import Query, negotiate, read_query, requested_format
+from webhook.serve.http.page import page_files
+from webhook.serve.http.query import (
+    Query,
+    negotiate,
+    prefers_html,
+    read_query,
+    requested_format,
+)
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import PreparedConfiguration, State
@@ -55,6 +62,10 @@ ADVICE = (
     "send fewer or smaller documents at a time; `rdma-webhook preview FILE` on your own machine "
     "has no such limit"
 )
+#: The methods with which a file or the usage can be read.
+_READ = ["GET", "HEAD"]
+#: A browser must take no answer for markup or a script.
+_NOSNIFF = (b"x-content-type-options", b"nosniff")
 _SINGLE_LINE = (
     "the body is one line and not YAML; curl -d removes the line breaks of a file, so send it "
     "with curl --data-binary"
@@ -78,6 +89,8 @@ Accept
   application/json      the decisions (default)
   application/yaml      the documents after the patch
   text/plain            a report for people
+
+In a browser, this address is a page that does the same.
 
 GET /fabrics: the number of nodes of each fabric, and their total resources
 
@@ -115,6 +128,7 @@ class PreviewApp:
         self._byte_quota = Quota("large previews", BYTES, BYTES_PER_ADDRESS, first=FIRST_BYTES)
         self._queue = queue or FairQueue()
         self._amounts = FabricAmounts(state)
+        self._files = page_files()
         self._app = self._routes()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -126,12 +140,17 @@ class PreviewApp:
             nonlocal code
             if message["type"] == "http.response.start":
                 code = message["status"]
-                if self._state.draining or code in (408, 503):
-                    message["headers"] = [*message["headers"], (b"connection", b"close")]
+                message["headers"] = [*message["headers"], *self._headers(code)]
             await send(message)
 
         await self._app(scope, receive, record_and_send)
         self._metrics.count_request("preview", code, perf_counter() - started)
+
+    def _headers(self, code: int) -> list[tuple[bytes, bytes]]:
+        """Return the headers of every answer with this status code."""
+        if self._state.draining or code in (408, 503):
+            return [_NOSNIFF, (b"connection", b"close")]
+        return [_NOSNIFF]
 
     def _routes(self) -> FastAPI:
         app = FastAPI(
@@ -141,13 +160,24 @@ class PreviewApp:
             openapi_url=None,
             redirect_slashes=False,  # a redirect would go to the address in the Host header
         )
-        app.get(PATH)(_usage)
+        for path, file in self._files.items():
+            app.api_route(path, methods=_READ)(file.answer)
+        app.api_route(PATH, methods=_READ)(self._usage)
         app.get(FABRICS_PATH)(self._fabrics)
         app.post(PATH)(self._preview)
         app.add_exception_handler(RequestError, _answer_request_error)
         app.add_exception_handler(DisconnectedError, _answer_disconnect)
         app.add_exception_handler(HTTPException, _answer_http_error)
         return app
+
+    async def _usage(self, request: Request) -> Response:
+        """Return the page to a browser, and text to everything else."""
+        if prefers_html(_accept(request)):
+            answer = await self._files["/"].answer(request)
+        else:
+            answer = Response(USAGE, media_type="text/plain")
+        answer.headers["vary"] = "accept"
+        return answer
 
     async def _fabrics(self, request: Request) -> Response:
         requested = requested_format(request.query_params.multi_items(), FABRICS_FORMATS)
@@ -226,10 +256,6 @@ def _with_curl_hint(error: RequestError, request: Request, body: bytes) -> Reque
     if error.status != 400 or not is_form or b"\n" in body:  # noqa: PLR2004
         return error
     return RequestError(400, _SINGLE_LINE)
-
-
-async def _usage() -> Response:
-    return Response(USAGE, media_type="text/plain")
 
 
 async def _answer_request_error(_request: Request, error: Exception) -> Response:

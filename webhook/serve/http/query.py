@@ -114,7 +114,7 @@ def negotiate(accept: str, formats: Sequence[OutputFormat]) -> OutputFormat:
     RFC 9110, 12.5.1: the most specific range that matches a media type gives its quality. Among
     formats of equal quality, the first in the table is chosen.
     """
-    ranges = [_range(part) for part in accept.split(",") if part.strip()]
+    ranges = _ranges(accept)
     if not ranges:
         return formats[0]
     best: OutputFormat | None = None
@@ -129,6 +129,16 @@ def negotiate(accept: str, formats: Sequence[OutputFormat]) -> OutputFormat:
         accepted = ", ".join(choice.media_types[0] for choice in formats if choice.media_types)
         raise RequestError(406, f"accept: use one of {accepted}")
     return best
+
+
+def prefers_html(accept: str) -> bool:
+    """Return whether an `Accept` header prefers HTML to plain text, as that of a browser does."""
+    ranges = _ranges(accept)
+    return _quality("text/html", ranges) > _quality("text/plain", ranges)
+
+
+def _ranges(accept: str) -> list[_Range]:
+    return [_range(part) for part in accept.split(",") if part.strip()]
 
 
 def _quality(media_type: str, ranges: list[_Range]) -> float:
