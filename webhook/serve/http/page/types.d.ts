@@ -1,0 +1,30 @@
+// The JSON that the page reads, as far as it does (docs/preview.md); for editors and tsc alone.
+
+interface Because { reason: string; message: string }
+interface Outcome {
+  mutation: string; container: string; status: string; reason: string; message: string;
+}
+interface Decision {
+  path: string; kind: string; name: string; namespace: string; controller: string; role: string;
+  derived: boolean; called: boolean | null; hint: string; mistakes: string[];
+  headline: string; rdma: string | null; because: Because | null;
+  ifCalled: (Because & { rdma: string }) | null;
+  allowed: boolean; reason: string; message: string; fabric: string | null; evidence: string;
+  outcomes: Outcome[];
+}
+interface RowReason { decision: number; mutation: string; container: string }
+interface Row { kind: string; before: string | null; after: string | null; reasons: RowReason[] }
+interface Hunk { beforeLine: number; afterLine: number; rows: Row[] }
+interface Preview {
+  decisions: Decision[]; changes: { hunks: Hunk[] }[]; notes: string[]; example: boolean;
+  codes: Record<string, { meaning: string; remedy: string }>;
+}
+// What the form has.
+interface Input {
+  text: string; namespace: string; labeled: boolean; enable: boolean; level: string; limits: string;
+}
+type Child = Node | string | null | false;
+interface Controls extends HTMLFormControlsCollection {
+  text: HTMLTextAreaElement; limits: HTMLTextAreaElement; namespace: HTMLInputElement;
+  labeled: HTMLInputElement; enable: HTMLInputElement; level: HTMLSelectElement;
+}
