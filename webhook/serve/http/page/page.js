@@ -1,5 +1,5 @@
 // @ts-check
-/// <reference path="types.d.ts" />
+/// <reference path="../page_types.d.ts" />
 // Post the text to `preview` and show the answer. The server parses, decides and compares; this
 // module builds nodes. Every text goes through `visible` into a text node, never into markup.
 
