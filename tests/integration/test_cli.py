@@ -193,7 +193,7 @@ def _interrupted(process: subprocess.Popen[bytes]) -> int:
 
 def test_serve_dev_runs_until_it_is_stopped(tmp_path: Path) -> None:
     """`serve --dev` prints its addresses, needs no cluster and no files, and exits with code 0."""
-    ports = ("--port", "0", "--preview-port", "0", "--health-port", "0")
+    ports = ("--port", "0", "--preview-port", "0", "--health-port", "0", "--page-port", "0")
     with subprocess.Popen(
         command("serve", "--dev", *ports),
         stdout=subprocess.PIPE,

@@ -228,7 +228,7 @@ def test_a_renamed_account_is_a_single_line_with_a_remedy() -> None:
 )
 def test_dev_prints_a_curl_line_that_works_as_pasted(tmp_path: Path) -> None:
     """`serve --dev` needs no cluster and no file; a shell can run the command that it prints."""
-    free = "port=0, preview_port=0, health_port=0"
+    free = "port=0, preview_port=0, health_port=0, page_port=0"
     with subprocess.Popen(
         # The preview gets processor time, and enough of it, however busy the machine is.
         [

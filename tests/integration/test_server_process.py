@@ -18,7 +18,7 @@ import ctypes, sys
 from webhook.serve.server import ServeOptions, serve
 def announce(_):
     print("dumpable", ctypes.CDLL(None).prctl(3, 0, 0, 0, 0), flush=True)
-free = {"port": 0, "preview_port": 0, "health_port": 0}
+free = {"port": 0, "preview_port": 0, "health_port": 0, "page_port": 0}
 sys.exit(serve(ServeOptions(dev=True, announce=announce, **free)))
 """
 _ROOT = Path(__file__).parents[2]

@@ -95,7 +95,7 @@ def test_packages_of_a_command(arguments: list[str], packages: set[str]) -> None
 
 def test_packages_of_the_server(tmp_path: Path) -> None:
     """A server that is ready has loaded no client of a cluster, and no package for a terminal."""
-    ports = ("--port", "0", "--preview-port", "0", "--health-port", "0")
+    ports = ("--port", "0", "--preview-port", "0", "--health-port", "0", "--page-port", "0")
     with subprocess.Popen(
         [sys.executable, "-c", _PROGRAM, "serve", "--dev", *ports],
         cwd=_ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

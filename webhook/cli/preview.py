@@ -22,6 +22,7 @@ from webhook.cli.options import (
     namespace_name,
 )
 from webhook.cli.output import color, print_message, terminal, width, write
+from webhook.cli.preview_page import add_page_options, page_requested, serve_page
 from webhook.config import EXAMPLE, INSTALLED_FABRICS
 from webhook.errors import ConfigError, DocumentError
 from webhook.model.fabric import CompiledConfiguration
@@ -44,6 +45,7 @@ _EXAMPLES = """examples:
   rdma-webhook preview --live train.yaml             with your cluster's namespaces and fabrics
   kubectl get namespaces,limitranges,resourcequotas,nodes -A -o yaml > facts.yaml
   rdma-webhook preview --facts facts.yaml -n lab train.yaml
+  rdma-webhook preview --page -c fabrics.yaml        a page in your browser, to paste manifests
 
 Without a fabrics file, text and json show what the webhook would do with example fabrics.
 
@@ -107,11 +109,14 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         default="text",
         help=_OUTPUT_HELP,
     )
+    add_page_options(command)
     add_cluster_options(command)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Preview the files and return the exit code; report unreadable files, and show the rest."""
+    if page_requested(arguments):
+        return serve_page(arguments, _fabrics_file(arguments))
     use_cluster = arguments.live or names_cluster(arguments)
     if not use_cluster:
         _refuse_example(arguments)

@@ -33,8 +33,9 @@ it.
 """
 _PORTS = (
     ("--port", DEFAULTS.port, "HTTPS port of /mutate, for the API server"),
-    ("--preview-port", DEFAULTS.preview_port, "HTTPS port of /preview, for people"),
+    ("--preview-port", DEFAULTS.preview_port, "HTTPS port of /preview and the page, for people"),
     ("--health-port", DEFAULTS.health_port, "HTTP port of /healthz, /readyz and /metrics"),
+    ("--page-port", DEFAULTS.page_port, "with --dev, HTTP port of the page for browsers"),
 )
 _TLS_FILES = (
     ("--tls-cert", "certificate with its chain, in PEM"),
@@ -150,6 +151,7 @@ def run(arguments: argparse.Namespace) -> int:
             port=arguments.port,
             preview_port=arguments.preview_port,
             health_port=arguments.health_port,
+            page_port=arguments.page_port,
             tls_cert=arguments.tls_cert,
             tls_key=arguments.tls_key,
             client_ca=arguments.client_ca,

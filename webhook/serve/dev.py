@@ -1,4 +1,4 @@
-"""`serve --dev`: certificates issued at start, and commands to paste into a shell."""
+"""`serve --dev` and `preview --page`: certificates issued at start, and addresses to use."""
 
 from __future__ import annotations
 
@@ -99,9 +99,11 @@ def instructions(
     are example fabrics.
     """
     gpu = min(configuration.by_gpu, default=_GPU) if configuration else _GPU
+    page = [f"  page       {_page(ports['page'])}"] if "page" in ports else []
     option = "" if example else f"-c {shlex.quote(str(config))} "
     lines = [
-        *_heading(problem, "an example; pass yours with -c FABRICS" if example else str(config)),
+        *_heading(problem, _source(config, example=example)),
+        *page,
         f"  admission  https://{HOST}:{ports['mutate']}/mutate",
         f"  health     http://{HOST}:{ports['health']}/readyz and /metrics",
         f"  its CA     {ca}",
@@ -112,6 +114,24 @@ def instructions(
         "",
     ]
     return "\n".join(lines)
+
+
+def page_instructions(port: int, config: Path, *, problem: str, example: bool) -> str:
+    """Return the address of the page, where it is the only one; parameters as in `instructions`."""
+    lines = [
+        *_heading(problem, _source(config, example=example)),
+        f"  page       {_page(port)}",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _page(port: int) -> str:
+    return f"http://{HOST}:{port}/"
+
+
+def _source(config: Path, *, example: bool) -> str:
+    return "an example; pass yours with -c FABRICS" if example else str(config)
 
 
 def _heading(problem: str, source: str) -> list[str]:

@@ -36,6 +36,10 @@ LIMITS = {
     "health": Limits(connection=8 << 10, in_all=4 * _MIB, per_address=3 * _MIB),
 }
 
+#: A listener that counts against the limits of another: `page` serves the application of `preview`,
+#: so both together hold no more than one of them.
+_SHARED = {"page": "preview"}
+
 #: The number of open files besides connections.
 _OTHER_FILES = 100
 
@@ -103,10 +107,23 @@ class Listener(uvicorn.Server):
         yield
 
 
+def budgets() -> dict[str, Budget]:
+    """Return the budget of each listener, by its name."""
+    connections = (max_descriptors() - _OTHER_FILES) // len(LIMITS)
+    own = {name: Budget(limits.for_connections(connections)) for name, limits in LIMITS.items()}
+    return own | {name: own[other] for name, other in _SHARED.items()}
+
+
 def listener_for(
-    name: str, app: ASGIApp, tls: ssl.SSLContext | None, options: ServeOptions, metrics: Metrics
+    name: str,
+    app: ASGIApp,
+    tls: ssl.SSLContext | None,
+    options: ServeOptions,
+    metrics: Metrics,
+    *,
+    budget: Budget,
 ) -> Listener:
-    """Return the listener of this name (a key of `LIMITS`), with TLS if there is a context."""
+    """Return the listener of this name, with TLS if there is a context."""
 
     class Timed(Connection):
         time_limit = options.request_seconds
@@ -126,8 +143,7 @@ def listener_for(
         timeout_graceful_shutdown=1 if options.dev else 10,
         ssl_context_factory=(lambda _config, _default: tls) if tls else None,
     )
-    limits = LIMITS[name].for_connections((max_descriptors() - _OTHER_FILES) // len(LIMITS))
-    return Listener(name, config, Timed, Budget(limits), metrics)
+    return Listener(name, config, Timed, budget, metrics)
 
 
 # Bind the ports of all listeners before the server starts.
@@ -149,6 +165,7 @@ def bind(options: ServeOptions, names: Iterable[str]) -> dict[str, socket.socket
         "mutate": ("--port", options.port),
         "preview": ("--preview-port", options.preview_port),
         "health": ("--health-port", options.health_port),
+        "page": ("--port" if options.page_only else "--page-port", options.page_port),
     }
     host = dev.HOST if options.dev else options.host
     bound: dict[str, socket.socket] = {}

@@ -31,6 +31,10 @@ class ServeOptions:
     port: int = 8443
     preview_port: int = 8444
     health_port: int = 8080
+    #: The port of the page as plain HTTP, with `dev`.
+    page_port: int = 8081
+    #: Whether to serve nothing but that page; requires `dev`.
+    page_only: bool = False
     tls_cert: Path | None = None
     tls_key: Path | None = None
     client_ca: Path | None = None

@@ -4,7 +4,10 @@
                  /validate   for the API server: the configuration
     8444  HTTPS  /preview    for people, anonymously
                  /fabrics    the same
+                 /           the page
     8080  HTTP   /healthz, /readyz, /metrics
+
+With `--dev`, a fourth has the page as plain HTTP on 127.0.0.1; `preview --page` has only that one.
 
 After SIGTERM the server keeps serving for a while, unready and with `Connection: close` on
 every answer: the API server keeps using its connections until its endpoints are updated, and
@@ -22,7 +25,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -38,10 +41,11 @@ from webhook.serve import dev
 from webhook.serve.events import owner_notifier
 from webhook.serve.fair_queue import FairQueue
 from webhook.serve.http.apps import AdmissionApp, Health
+from webhook.serve.http.local import LocalOnly
 from webhook.serve.http.mutate import Mutate
 from webhook.serve.http.preview import PreviewApp
 from webhook.serve.http.validate import Validate
-from webhook.serve.listener import Listener, bind, listener_for
+from webhook.serve.listener import Listener, bind, budgets, listener_for
 from webhook.serve.log import Forward, Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions
@@ -129,7 +133,8 @@ class WebhookServer:
         self._worker = WorkerSupervisor(self.metrics, self.log, options.preview_seconds)
         self._apps = self._applications()
         self._sockets = bind(options, self._apps)
-        #: The port of each listener: mutate, preview, health.
+        self._budgets = budgets()
+        #: The port of each listener: mutate, preview, health, page.
         self.ports = {name: listening.getsockname()[1] for name, listening in self._sockets.items()}
         # Only after binding: the file is named after the port, which another server may be using.
         self._ca_file = self._serve_development() if options.dev else None
@@ -151,7 +156,7 @@ class WebhookServer:
                     await listener.up.wait()
                 self._start_sources()
                 await self._poll_until_stopped()
-                await self._drain(listeners["mutate"])
+                await self._drain(listeners)
                 await self._worker.stop()
                 for listener in listeners.values():
                     listener.should_exit = True
@@ -201,15 +206,26 @@ class WebhookServer:
         for source in self._sources:
             source.start()  # may need the API server; the listeners are up and do not wait for it
         self.log.write("info", "serving", ports=self.ports)
-        if self._options.announce is not None and self._ca_file is not None:
-            self._options.announce(self._instructions(self._ca_file))
+        instructions = self._instructions()
+        if self._options.announce is not None and instructions:
+            self._options.announce(instructions)
         self.log.release()
 
-    def _instructions(self, ca_file: Path) -> str:
+    def _instructions(self) -> str:
+        """Return how to use this server, for the person who started it; "" in a cluster."""
+        if self._options.page_only:
+            return dev.page_instructions(
+                self.ports["page"],
+                self._options.fabrics,
+                problem=self._configuration.reason_without_fabrics,
+                example=self._options.example,
+            )
+        if self._ca_file is None:
+            return ""
         current = self.state.snapshot.current_configuration
         return dev.instructions(
             self.ports,
-            ca_file,
+            self._ca_file,
             self._options.fabrics,
             current.compiled if current else None,
             command=dev.program(sys.argv[0], Path.cwd()),
@@ -233,7 +249,7 @@ class WebhookServer:
                 self.metrics.internal_errors.inc()
                 self.log.write("error", "internal error", **crash_summary(error))
 
-    async def _drain(self, mutate: Listener) -> None:
+    async def _drain(self, listeners: Mapping[str, Listener]) -> None:
         """Keep serving until the API server has other endpoints and has closed its connections."""
         self.state.draining = True
         seconds = 0.0 if self._options.dev else self._options.drain_seconds
@@ -241,6 +257,7 @@ class WebhookServer:
         if not seconds:
             return
         await self._wait_for_hurry(seconds)
+        mutate = listeners["mutate"]
         mutate.stop_accepting()
         deadline = time.monotonic() + self._options.idle_seconds
         while mutate.connections and time.monotonic() < deadline:
@@ -254,7 +271,7 @@ class WebhookServer:
         return self._hurry.is_set()
 
     def _serve_development(self) -> Path | None:
-        if self._options.tls_cert:
+        if self._options.tls_cert or self._options.page_only:
             return None
         pair, ca = dev.issue_for_development()
         self._tls.use(pair)
@@ -263,6 +280,10 @@ class WebhookServer:
     def _applications(self) -> dict[str, ASGIApp]:
         shared = self.state, self.metrics, self.log
         queue = FairQueue()
+        preview = PreviewApp(*shared, self._worker, queue, example=self._options.example)
+        page = {"page": LocalOnly(preview)} if self._options.dev else {}
+        if self._options.page_only:
+            return {**page}
         endpoints: dict[str, ASGIApp] = {
             MUTATE_PATH: Mutate(
                 *shared,
@@ -276,16 +297,13 @@ class WebhookServer:
             "mutate": AdmissionApp(endpoints, *shared),
             "health": Health(self.state, self.metrics),
         }
-        if self._options.preview:
-            apps["preview"] = PreviewApp(
-                *shared, self._worker, queue, example=self._options.example
-            )
-        return apps
+        return {**apps, "preview": preview, **page} if self._options.preview else apps
 
     def _listener(self, name: str) -> Listener:
         # Clients of /preview are anonymous: the API server's proxy has no client certificate.
         tls = {"mutate": self._tls.context, "preview": self._tls.anonymous}.get(name)
-        return listener_for(name, self._apps[name], tls, self._options, self.metrics)
+        app, budget = self._apps[name], self._budgets[name]
+        return listener_for(name, app, tls, self._options, self.metrics, budget=budget)
 
 
 def _client_ca(options: ServeOptions) -> bytes | None:

@@ -93,7 +93,9 @@ def test_explanations(
     """An explanation follows a tab, on the same line, with the default filled in."""
     monkeypatch.setattr(sys, "argv", ["kubectl_complete-rdma", "serve", "--preview-p"])
     assert complete_for_kubectl() == 0
-    explanation = "--preview-port\tHTTPS port of /preview, for people (default: 8444)\n:4\n"
+    explanation = (
+        "--preview-port\tHTTPS port of /preview and the page, for people (default: 8444)\n:4\n"
+    )
     assert capsysbinary.readouterr() == (explanation.encode(), b"")
 
 

@@ -8,9 +8,15 @@ import yaml
 from cryptography import x509
 
 from webhook.model.fabric import Fabric, build_configuration
-from webhook.serve.dev import instructions, issue_for_development, program, store_ca
+from webhook.serve.dev import (
+    instructions,
+    issue_for_development,
+    page_instructions,
+    program,
+    store_ca,
+)
 
-PORTS = {"mutate": 1, "preview": 2, "health": 3}
+PORTS = {"mutate": 1, "preview": 2, "health": 3, "page": 4}
 
 
 def test_certificate_is_for_this_node_only() -> None:
@@ -94,8 +100,39 @@ def test_command_on_the_path_is_shown_by_its_name(
     assert program(str(file), Path("/here")) == "rdma-webhook"
 
 
+def test_the_page_is_the_first_address() -> None:
+    """A browser opens it without a warning, and it asks nothing of its reader."""
+    text = instructions(PORTS, Path("ca"), Path("f"), None)
+
+    assert text.splitlines()[1:3] == [
+        "  page       http://127.0.0.1:4/",
+        "  admission  https://127.0.0.1:1/mutate",
+    ]
+
+
+_READY = "rdma-webhook is ready (Ctrl-C stops it); fabrics:"
+_WAITING = "rdma-webhook is running, but is waiting for a valid fabrics file (Ctrl-C stops it)"
+
+
+@pytest.mark.parametrize(
+    ("problem", "example", "heading"),
+    [
+        ("", False, f"{_READY} f\n"),
+        ("", True, f"{_READY} an example; pass yours with -c FABRICS\n"),
+        ("f has no fabrics", False, f"{_WAITING}\n  f has no fabrics\n"),
+    ],
+)
+def test_instructions_of_the_page_alone(problem: str, heading: str, *, example: bool) -> None:
+    """They have nothing but the address, the fabrics and how to stop."""
+    text = page_instructions(4, Path("f"), problem=problem, example=example)
+
+    assert text == f"{heading}  page       http://127.0.0.1:4/\n"
+
+
 def test_instructions_without_preview_and_fabrics() -> None:
     """With --preview=off there is no line to paste."""
     ports = {"mutate": 1, "health": 3}
 
-    assert "curl" not in instructions(ports, Path("ca"), Path("f"), None)
+    text = instructions(ports, Path("ca"), Path("f"), None)
+    assert "curl" not in text
+    assert "page" not in text

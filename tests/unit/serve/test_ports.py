@@ -42,6 +42,18 @@ def test_taken_port_names_its_flag() -> None:
     )
 
 
+@pytest.mark.parametrize(("page_only", "flag"), [(False, "--page-port"), (True, "--port")])
+def test_the_page_is_bound_to_the_loopback_with_its_own_flag(flag: str, *, page_only: bool) -> None:
+    """`preview --page` has no other port, so its flag is just --port."""
+    (listener,) = bind(ServeOptions(dev=True, page_only=page_only, page_port=0), ["page"]).values()
+    with listener:
+        assert listener.getsockname()[0] == "127.0.0.1"
+    with _taken_port() as port:
+        options = ServeOptions(dev=True, page_only=page_only, page_port=port)
+        with pytest.raises(ConfigError, match=f"choose another port with {flag} "):
+            bind(options, ["page"])
+
+
 def test_dev_listens_on_this_node_only() -> None:
     """`--dev` has no secret to protect the server."""
     (listener,) = bind(ServeOptions(dev=True, port=0), ["mutate"]).values()
