@@ -38,8 +38,11 @@ from webhook.serve.options import DEFAULTS, ServeOptions
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 OPERATION = (ROOT / "docs" / "operation.md").read_text(encoding="utf-8")
-#: Fields of ServeOptions that have no option on the command line: only tests set them.
-FOR_TESTS = {"preview_seconds", "poll_seconds", "request_seconds", "idle_seconds"}
+#: Fields of ServeOptions without an option of `serve`: only tests and `preview --page` set them.
+WITHOUT_OPTION = {
+    *("preview_seconds", "poll_seconds", "request_seconds", "idle_seconds"),
+    "page_only",
+}
 
 
 def modules(package: ModuleType) -> Iterator[ModuleType]:
@@ -183,7 +186,7 @@ def _unchanged(options: Any, defaults: Any) -> Iterator[str]:
 
 
 def test_every_option_of_serve_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each option reaches ServeOptions, and each field of ServeOptions has an option."""
+    """Each option reaches ServeOptions, and each field of ServeOptions but a few has an option."""
     command = ArgumentParser()
     serve.add_arguments(command)
     caught: list[ServeOptions] = []
@@ -195,5 +198,5 @@ def test_every_option_of_serve_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serve, "serve", catch)
     serve.run(command.parse_args(list(_given(command))))
     (options,) = caught
-    assert set(_unchanged(options, DEFAULTS)) == FOR_TESTS
+    assert set(_unchanged(options, DEFAULTS)) == WITHOUT_OPTION
     assert list(_unchanged(options.durations, DEFAULTS.durations)) == ["idle_connection"]
