@@ -13,6 +13,7 @@ from webhook.admission.response import MAX_WARNINGS_LENGTH
 from webhook.admission.review import (
     API_VERSION,
     KIND,
+    SHOWN,
     ReviewRequest,
     invalid_field,
     mapping_at,
@@ -22,6 +23,7 @@ from webhook.admission.review import (
 from webhook.decide.admission_warnings import MAX_WARNING_LENGTH
 from webhook.model.json import JsonObject
 from webhook.model.names import MAX_SUBDOMAIN_LENGTH, counted
+from webhook.model.quoting import quoted
 
 #: The operations that can change a configuration. A deletion leaves nothing to check.
 CHECKED = ("CREATE", "UPDATE")
@@ -76,13 +78,16 @@ def read_configuration_review(document: object, group: str, kind: str) -> Config
 def _ignore_reason(request: ReviewRequest, new: object, expected: tuple[str, str]) -> str:
     """Return why a request does not configure a cluster, or "" if it does."""
     if request.operation not in CHECKED:
-        checked = " and ".join(CHECKED)
-        return f"request.operation is {request.operation!r:.40}, but only {checked} are checked"
+        operation, checked = quoted(request.operation, SHOWN), " and ".join(CHECKED)
+        return f"request.operation is {operation}, but only {checked} are checked"
     if (request.group, request.kind) != expected:
         group, kind = expected
-        return f"request.kind is {request.kind!r:.40}, but only {kind} of {group} is checked"
-    if subresource := request.subresource:
-        return f"request.subResource is {subresource!r:.40}, but only the object itself is checked"
+        return (
+            f"request.kind is {quoted(request.kind, SHOWN)}, but only {kind} of {group} is checked"
+        )
+    if request.subresource:
+        subresource = quoted(request.subresource, SHOWN)
+        return f"request.subResource is {subresource}, but only the object itself is checked"
     return "request.object is null, so there is nothing to check" if new is None else ""
 
 

@@ -11,12 +11,15 @@ from typing import NamedTuple
 
 from webhook.errors import ReviewError
 from webhook.model.names import MAX_LABEL_LENGTH
-from webhook.model.pod import PodManifest, describe
+from webhook.model.pod import PodManifest
+from webhook.model.quoting import describe, kind_of, quoted
 
 API_VERSION = "admission.k8s.io/v1"
 KIND = "AdmissionReview"
 #: The API server writes a UUID, of 36 characters.
 MAX_UID_LENGTH = 128
+#: Characters of an unexpected operation, kind or subresource in a message.
+SHOWN = 40
 
 
 class AdmissionRequest(NamedTuple):
@@ -132,11 +135,14 @@ def _ignore_reason(request: ReviewRequest, pod: PodManifest | None) -> str:
     """
     operation, kind, subresource = request.operation, request.kind, request.subresource
     if operation is not None and operation != "CREATE":
-        return f"request.operation is {operation!r:.40}, but pods are changed only at CREATE"
+        return (
+            f"request.operation is {quoted(operation, SHOWN)}, but pods are changed only at CREATE"
+        )
     if (kind is not None and kind != "Pod") or request.group:
-        return f"request.kind is {kind!r:.40}, but only pods are changed"
+        return f"request.kind is {quoted(kind, SHOWN)}, but only pods are changed"
     if subresource:
-        return f"request.subResource is {subresource!r:.40}, but only pods themselves are changed"
+        written = quoted(subresource, SHOWN)
+        return f"request.subResource is {written}, but only pods themselves are changed"
     if pod is None:
         return "request.object is null, so there is no pod to change"
     return ""
@@ -159,5 +165,5 @@ def _wrong_type(place: str, value: object, expected: str) -> ReviewError:
 
     The message is logged, and the value may be a whole pod.
     """
-    actual = "missing" if value is None else describe(value).partition(" (")[0]
+    actual = "missing" if value is None else kind_of(value)
     return ReviewError(f"{place} is {actual}, but it must be {expected}")

@@ -8,6 +8,8 @@ from typing import Annotated, Literal, TypeGuard, TypeVar
 from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError, to_jsonable_python
 
+from webhook.model.quoting import quoted
+
 _HEX = re.compile(r"0[xX][0-9A-Fa-f]{1,4}")
 #: The upper bit of a partition key marks a full member; UCX_IB_PKEY omits it (0 to 0x7fff).
 _PARTITION, _FULL_MEMBER = 0x7FFF, 0x8000
@@ -38,7 +40,7 @@ def _count(value: object) -> object:
     if value == "per-gpu" or (_is_integer(value) and 1 <= value <= _MAX_DEVICES):
         return value
     choices = f"a whole number from 1 to {_MAX_DEVICES}, or per-gpu"
-    raise _wrong_value(f"count must be {choices}, not {value!r:.80}")
+    raise _wrong_value(f"count must be {choices}, not {quoted(value)}")
 
 
 def _partition_key(value: object) -> int:
@@ -46,7 +48,7 @@ def _partition_key(value: object) -> int:
     if _is_integer(number) and 0 < number <= _FULL_MEMBER | _PARTITION and number & _PARTITION:
         return number & _PARTITION
     raise _wrong_value(
-        f"{value!r:.80} is not a partition key; write 0x1 to 0x7fff, or 0x8001 to 0xffff with "
+        f"{quoted(value)} is not a partition key; write 0x1 to 0x7fff, or 0x8001 to 0xffff with "
         "the membership bit"
     )
 

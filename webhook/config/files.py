@@ -24,6 +24,7 @@ from webhook.errors import ShapeError, read_failure
 from webhook.model.facts import Facts
 from webhook.model.finding import Finding, Location
 from webhook.model.pod import Path, at
+from webhook.model.quoting import quoted
 from webhook.text.yaml.hints import hint_on, mistake_of
 from webhook.text.yaml.tree import (
     TAG,
@@ -161,7 +162,7 @@ class _Reading:
                 )
             elif key in offsets:
                 first = self._lines.line(offsets[key])
-                self._report(key_node, f"{key!r:.80} is here and on line {first}; remove one")
+                self._report(key_node, f"{quoted(key)} is here and on line {first}; remove one")
             else:
                 offsets[key] = key_node.start
             data[key] = self._data_of(value_node)
@@ -316,4 +317,4 @@ def _objects(data: object) -> Iterator[dict[str, object]]:
 
 
 def _describe(data: object, kind: object) -> str:
-    return f"an object of kind {kind!r:.80}" if kind else f"{show_value(data)} without a kind"
+    return f"an object of kind {quoted(kind)}" if kind else f"{show_value(data)} without a kind"

@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails
 
 from webhook.config.model import FabricConfigurationSpec
 from webhook.model.nearest import nearest, suggestion
+from webhook.model.quoting import quoted
 from webhook.text.yaml.emit import flow
 from webhook.text.yaml.hints import explain_misread_key
 from webhook.text.yaml.values import literal_value
@@ -66,15 +67,8 @@ def show_value(value: object) -> str:
             return "nothing"
         case bool():
             return "true" if value else "false"
-        case str():
-            return quoted(value)
         case _:
-            return f"{value!r:.80}"
-
-
-def quoted(word: str) -> str:
-    """Quote a word, or only its beginning if it is long."""
-    return f"{word[:_MAX_WORD]!r:.80}"
+            return quoted(value)
 
 
 def shortened(words: str, limit: int = _MAX_WORD) -> str:

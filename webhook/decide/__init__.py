@@ -55,7 +55,8 @@ from webhook.model.annotations import (
 )
 from webhook.model.claims import unknown_claims
 from webhook.model.decision import REQUEST_CHECK, Decision, Denial, Outcome, Reason, Verdict
-from webhook.model.pod import Pod, PodManifest, describe
+from webhook.model.pod import Pod, PodManifest
+from webhook.model.quoting import describe, quoted
 
 #: The maximum number of unknown claims to report, since a pod may have many.
 _MAX_CLAIMS = 3
@@ -74,8 +75,6 @@ def decide(pod: PodManifest, decision_input: DecisionInput) -> Decision:
         return deny(pod, error.reason, str(error))
     except ShapeError as error:
         return deny(pod, INVALID_POD, str(error))
-    except RecursionError:
-        return deny(pod, INVALID_POD, "the pod is nested too deeply")
 
 
 def _decide(manifest: PodManifest, decision_input: DecisionInput) -> Decision:
@@ -188,7 +187,7 @@ def _ignored_fabric(analysis: PodAnalysis) -> str:
     exists = isinstance(fabric, str) and fabric in analysis.configuration.fabrics
     if fabric is not None and not exists:
         annotation = f"the namespace's annotation {FABRIC_ANNOTATION}"
-        return f"{annotation} is {fabric!r:.40}, which is not a fabric"
+        return f"{annotation} is {quoted(fabric, 40)}, which is not a fabric"
     if fabric is None and FABRIC_ANNOTATION in (namespace.labels or ()):
         return f"the namespace has {FABRIC_ANNOTATION} as a label, but it must be an annotation"
     return ""

@@ -17,8 +17,9 @@ from typing import Literal, NamedTuple, TypeVar
 from webhook.model.decision import Denial, Reason
 from webhook.model.names import counted
 from webhook.model.nearest import suggestion
-from webhook.model.pod import PodManifest, at, describe, read_string
+from webhook.model.pod import PodManifest, at, read_string
 from webhook.model.quantity import is_unexpanded
+from webhook.model.quoting import describe, quoted
 
 PREFIX = "rdma.lab/"
 ENABLE_ANNOTATION = "rdma.lab/enable"
@@ -194,22 +195,24 @@ class _Reader:
         return mutations.intersection(names)
 
 
+#: Characters of an invalid value that are quoted.
+_MAX_QUOTED = 200
 _DIGITS = 4  # no node has ten thousand devices
 
 
 def _malformed(key: str, value: object, expected: str) -> str:
     if isinstance(value, str) and is_unexpanded(value):
-        return f"annotation {key} is {value!r:.80}, an unexpanded variable (run envsubst first)"
-    quoted = repr(value) if isinstance(value, str) else describe(value)
+        return f"annotation {key} is {quoted(value)}, an unexpanded variable (run envsubst first)"
+    written = quoted(value, _MAX_QUOTED) if isinstance(value, str) else describe(value)
     if isinstance(value, (int, float)):  # YAML reads unquoted `yes`, `True` and `2` as these
-        quoted, expected = quoted.lower(), f"{expected}, in quotes"
-    return f"annotation {key} is {quoted:.200}, but it must be {expected}"
+        written, expected = written.lower(), f"{expected}, in quotes"
+    return f"annotation {key} is {written}, but it must be {expected}"
 
 
 def _unknown_mutations(key: str, unknown: Sequence[str], mutations: frozenset[str]) -> str:
     valid = ", ".join(sorted(mutations))
     meant = "".join(suggestion(name, mutations) for name in unknown[:_MAX_LISTED])
-    listed = " and ".join(map(repr, unknown))
+    listed = " and ".join(map(quoted, unknown))
     return f"annotation {key} names {listed:.200}, but the mutations are: {valid}{meant}"
 
 
@@ -220,7 +223,7 @@ def _unknown_key_messages(ours: Iterable[str]) -> Iterable[str]:
     for key in unknown[:_MAX_LISTED]:
         known = [annotation.removeprefix(PREFIX) for annotation in USER_ANNOTATIONS]
         meant = suggestion(key.removeprefix(PREFIX), known, PREFIX)
-        yield f"unknown annotation {key!r:.80}{meant}"
+        yield f"unknown annotation {quoted(key)}{meant}"
     if len(unknown) > _MAX_LISTED:
         unlisted = counted(len(unknown) - _MAX_LISTED, "more unknown annotation")
         yield f"{unlisted} {PREFIX}*"

@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from webhook.model.quoting import quoted
+
 #: The number of billionths in 1: `parse` returns billionths, so that sums are exact.
 BILLIONTHS = 10**9
 #: The largest magnitude, as a whole number; Kubernetes does not count beyond it.
@@ -42,7 +44,9 @@ def parse(value: object) -> int:
     if not isinstance(written, str):
         raise _malformed(value)
     if len(written) > _MAX_LENGTH:
-        raise ValueError(f"{written!r:.80} is longer than any quantity ({_MAX_LENGTH} characters)")
+        raise ValueError(
+            f"{quoted(written)} is longer than any quantity ({_MAX_LENGTH} characters)"
+        )
     return _read(written)
 
 
@@ -83,13 +87,13 @@ _VARIABLE = re.compile(r"\$\{?[A-Za-z_]")
 
 def _malformed(value: object) -> ValueError:
     if is_unexpanded(value):
-        return ValueError(f"{value!r:.80} is an unexpanded variable (run envsubst first)")
-    return ValueError(f'{value!r:.80} is not a Kubernetes quantity (such as "1", 500m or 64Gi)')
+        return ValueError(f"{quoted(value)} is an unexpanded variable (run envsubst first)")
+    return ValueError(f'{quoted(value)} is not a Kubernetes quantity (such as "1", 500m or 64Gi)')
 
 
 def _too_large(value: str | int) -> ValueError:
-    quoted = repr(value) if isinstance(value, str) else f"a number of {value.bit_length()} bits"
-    return ValueError(f"{quoted:.80} is more than 2^63-1, the largest quantity")
+    amount = quoted(value) if isinstance(value, str) else f"a number of {value.bit_length()} bits"
+    return ValueError(f"{amount} is more than 2^63-1, the largest quantity")
 
 
 def resource_billionths(value: object) -> int:
@@ -99,7 +103,7 @@ def resource_billionths(value: object) -> int:
     """
     number = parse(value)
     if number < 0:
-        raise ValueError(f"{value!r:.80} is negative, and a resource's quantity cannot be")
+        raise ValueError(f"{quoted(value)} is negative, and a resource's quantity cannot be")
     return number
 
 

@@ -13,6 +13,7 @@ from webhook.errors import ShapeError
 from webhook.model.fabric import CompiledConfiguration, Globs
 from webhook.model.pod import Container, Path, Pod, dotted
 from webhook.model.quantity import equal, is_unexpanded, is_zero, resource_billionths, to_integer
+from webhook.model.quoting import quoted
 
 #: The NVIDIA device plugin's name for a whole GPU.
 GPU = "nvidia.com/gpu"
@@ -139,7 +140,7 @@ def _unexpanded_name(name: str, container: Container) -> ShapeError:
     problem = "is an unexpanded variable (run envsubst first)"
     if not is_unexpanded(name):
         problem = "is not the name of a resource"
-    return ShapeError(f"{place}: {name!r:.80} {problem}")
+    return ShapeError(f"{place}: {quoted(name)} {problem}")
 
 
 def _refusal(container: Container) -> ShapeError:

@@ -62,8 +62,22 @@ def test_an_update_is_compared() -> None:
         ({"kind": None}, "kind is None, but"),
         ({"subResource": "status"}, "subResource is 'status', but only the object itself is"),
         ({"object": None}, "object is null, so there is nothing to check"),
+        ({"operation": [[]]}, "operation is a list, but only CREATE and UPDATE"),
+        ({"kind": {"kind": [[]]}}, "kind is a list, but only FabricConfiguration of"),
+        ({"subResource": [[]]}, "subResource is a list, but only the object itself is"),
     ],
-    ids=["deletion", "no operation", "pod", "group", "no kind", "status", "no object"],
+    ids=[
+        "deletion",
+        "no operation",
+        "pod",
+        "group",
+        "no kind",
+        "status",
+        "no object",
+        "nested operation",
+        "nested kind",
+        "nested subresource",
+    ],
 )
 def test_requests_that_are_not_ours_have_a_reason(request_: dict[str, Any], reason: str) -> None:
     """The API server calls for other requests only if somebody changed the registration."""

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -123,6 +123,41 @@ def test_a_malformed_review_is_refused_with_its_place(document: Any, message: st
     with pytest.raises(ReviewError) as caught:
         read_review(document)
     assert str(caught.value) == message
+
+
+class _Unwritten(list[Any]):
+    """A list that must not be written as a whole; nested ones take very long."""
+
+    def __repr__(self) -> NoReturn:
+        pytest.fail("the whole list was written")
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        (_Unwritten([[]]), "the body is a list, but"),
+        ({"apiVersion": _Unwritten([[]])}, "apiVersion is a list, but"),
+        (_review(uid=_Unwritten([[]])), "request.uid is a list, but"),
+        (_review(object=_Unwritten()), "request.object is a list, but"),
+    ],
+)
+def test_a_nested_value_is_not_written(document: Any, message: str) -> None:
+    """A refusal takes no longer than the rest of a review."""
+    with pytest.raises(ReviewError, match=message):
+        read_review(document)
+
+
+@pytest.mark.parametrize("field", ["operation", "subResource"])
+def test_a_nested_value_is_not_written_as_a_reason(field: str) -> None:
+    """A request that is not ours takes no longer than others."""
+    reason = read_review(_review(**{field: _Unwritten([[]])})).ignore_reason
+    assert f"request.{field} is a list, but only" in reason.replace("but pods", "but only")
+
+
+def test_a_nested_kind_is_not_written() -> None:
+    """A kind may be any JSON."""
+    reason = read_review(_review(kind={"kind": _Unwritten([[]])})).ignore_reason
+    assert "request.kind is a list, but only pods" in reason
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from webhook.model.pod import (
     Path,
     Pod,
     at,
-    describe,
     read_flag,
     read_mapping,
     read_mappings,
@@ -138,8 +137,3 @@ def test_a_name_of_another_type_is_refused_with_its_place() -> None:
     with pytest.raises(ShapeError) as raised:
         _ = Pod({"spec": {"containers": [{"name": "a"}, {"name": 5}]}}).containers
     assert str(raised.value) == "spec.containers[1].name must be a string, but is a number (5)"
-
-
-def test_a_long_value_is_shown_shortened() -> None:
-    """A message stays readable for any input."""
-    assert describe("x" * 100) == f"a string ('{'x' * 58}…)"

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from webhook.config import names
-from webhook.config.messages import quoted, shortened
+from webhook.config.messages import shortened
 from webhook.config.model import FabricEntry
 from webhook.config.rules.rule import Violation, rule
 from webhook.model.claims import MAX_CLAIMS, MAX_FABRIC_NAME_LENGTH
 from webhook.model.pod import Path
+from webhook.model.quoting import quoted
 
 
 @rule("error", "Write at most 253 lowercase letters, digits, . and -.", tolerates_other_errors=True)

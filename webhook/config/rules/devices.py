@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from webhook.config.messages import quoted
 from webhook.config.model import FabricEntry
 from webhook.config.rules.rule import Violation, rule
 from webhook.model.fabric import Mode
 from webhook.model.names import counted
 from webhook.model.pod import Path
+from webhook.model.quoting import quoted
 
 #: The modes in which a network moves the device into the pod; in mode dra, the driver moves it.
 _NETWORK_MODES: tuple[Mode, ...] = ("sr-iov", "host-device")

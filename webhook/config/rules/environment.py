@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterator
 
 from webhook.config.environment import library_variables, nccl_ib_hca, ucx_devices
-from webhook.config.messages import quoted
 from webhook.config.model import FabricEntry
 from webhook.config.names import KNOWN_VARIABLES, OneLetterIndex
 from webhook.config.rules.rule import Violation, rule
 from webhook.model import quantity
 from webhook.model.fabric import LOOPBACK, SOCKET_VARIABLES, ip_interfaces
 from webhook.model.libraries import VARIABLES
+from webhook.model.quoting import quoted
 from webhook.model.transport_variables import allows_rdma
 
 #: NCCL truncates names and values of configuration files to this length (misc/param.cc).

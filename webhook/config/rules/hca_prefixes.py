@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from webhook.config import names
-from webhook.config.messages import quoted
 from webhook.config.model import FabricEntry
 from webhook.config.rules.rule import ParsedSpec, Violation, file_rule, rule
+from webhook.model.quoting import quoted
 
 
 @rule("warning", "List exact names in hcas where you can.")

@@ -14,12 +14,12 @@ from collections.abc import Iterator
 
 from webhook.config import names
 from webhook.config.environment import nvshmem_prefix
-from webhook.config.messages import quoted
 from webhook.config.model import FabricEntry
 from webhook.config.names import OneLetterIndex
 from webhook.config.rules.rule import Violation, rule
 from webhook.model.fabric import MODES_WITH_OWN_DEVICE
 from webhook.model.pod import Path
+from webhook.model.quoting import quoted
 
 #: MAX_IB_DEVS of NCCL's net_ib.
 _MAX_HCAS = 32

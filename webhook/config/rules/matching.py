@@ -8,11 +8,12 @@ from fnmatch import translate
 from functools import reduce
 from operator import or_
 
-from webhook.config.messages import quoted, shortened
+from webhook.config.messages import shortened
 from webhook.config.model import FabricEntry
 from webhook.config.names import is_label_glob
 from webhook.config.rules.rule import ParsedSpec, Violation, file_rule
 from webhook.model.names import counted
+from webhook.model.quoting import quoted
 
 PRODUCT_LABEL = "nvidia.com/gpu.product"
 

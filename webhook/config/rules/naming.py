@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from webhook.config import names
-from webhook.config.messages import quoted, shortened
+from webhook.config.messages import shortened
 from webhook.config.model import FabricEntry
 from webhook.config.rules.rule import ParsedSpec, Violation, file_rule, rule
 from webhook.model import quantity
@@ -13,6 +13,7 @@ from webhook.model.fabric import LOOPBACK
 from webhook.model.names import shortened_list
 from webhook.model.nearest import suggestion
 from webhook.model.pod import Path
+from webhook.model.quoting import quoted
 
 _PLUGIN_DOMAIN = "rdma/"
 _SCHEME = "://"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from webhook.config.messages import quoted, shortened
+from webhook.config.messages import shortened
 from webhook.config.model import FabricEntry
 from webhook.config.names import intended_product, is_label_value
 from webhook.config.rules.matching import PRODUCT_LABEL, labels_of, wildcards_of
 from webhook.config.rules.rule import ParsedSpec, Violation, file_rule, rule
 from webhook.model.names import shortened_list
 from webhook.model.pod import Path
+from webhook.model.quoting import quoted
 
 #: More globs of a label are only counted in a message.
 _MAX_GLOBS = 20

@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from webhook.config.messages import quoted, shortened
+from webhook.config.messages import shortened
 from webhook.config.model import FabricEntry
 from webhook.config.rules.rule import ParsedSpec, Violation, file_rule, rule
 from webhook.model.pod import Path
+from webhook.model.quoting import quoted
 from webhook.model.resources import MIG, VIRTUAL_GPU
 
 _GPU_DOMAIN = "gpu.intel.com"

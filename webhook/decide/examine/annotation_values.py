@@ -16,6 +16,7 @@ from webhook.model.annotations import (
 from webhook.model.decision import Denial
 from webhook.model.fabric import CompiledConfiguration
 from webhook.model.pod import Pod
+from webhook.model.quoting import quoted
 
 
 def check_annotations(
@@ -51,7 +52,7 @@ def _unknown_fabric(
 ) -> Iterator[str]:
     if annotations.fabric is not None and annotations.fabric not in configuration.fabrics:
         have = ", ".join(configuration.fabrics) or "none"
-        name = f"{annotations.fabric!r:.80}"
+        name = quoted(annotations.fabric)
         yield f"annotation {FABRIC_ANNOTATION} names {name}, but the fabrics are: {have}"
 
 
@@ -63,7 +64,7 @@ def _unknown_containers(pod: Pod, annotations: UserAnnotations) -> Iterator[str]
     unknown = [name for name in annotations.containers if name not in name_set]
     if unknown:
         have = ", ".join(names) or "none"
-        listed = f"{' and '.join(map(repr, unknown)):.80}"
+        listed = f"{' and '.join(map(quoted, unknown)):.80}"
         yield (
             f"annotation {CONTAINERS_ANNOTATION} names {listed}, but the pod's containers are: "
             f"{have}"

@@ -11,13 +11,13 @@ from webhook.model.pod.reading import (
     Path,
     at,
     cached_field,
-    describe,
     dotted,
     read_mappings,
     read_string,
     read_strings,
 )
 from webhook.model.quantity import is_unexpanded
+from webhook.model.quoting import describe, quoted
 
 _REQUIRED = ("spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
 #: The terms of the required node affinity; a node must satisfy at least one of them.
@@ -47,10 +47,10 @@ def _problem(place: str, value: Json) -> str:
     if not isinstance(value, str):
         return f"{place:.200} must be a string, but is {describe(value)}"
     if is_unexpanded(value):
-        return f"{place:.200}: {value!r:.80} is an unexpanded variable (run envsubst first)"
+        return f"{place:.200}: {quoted(value)} is an unexpanded variable (run envsubst first)"
     return (
-        f"{place:.200}: {value!r:.80} is not the value of a label (at most 63 letters, digits, -, "
-        "_ and ., with a letter or digit at either end)"
+        f"{place:.200}: {quoted(value)} is not the value of a label (at most 63 letters, digits, "
+        "-, _ and ., with a letter or digit at either end)"
     )
 
 

@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 
 from webhook.errors import ShapeError
 from webhook.model.json import Json, JsonObject
+from webhook.model.quoting import describe
 
 PodManifest = JsonObject
 #: The path of a value inside a document: keys and indexes.
@@ -134,20 +135,6 @@ def read_string(node: Json, path: Path, under: Path = ()) -> str | None:
 def read_flag(node: Json, path: Path, under: Path = ()) -> bool:
     """Return the boolean at `path`, or False if absent."""
     return as_flag(at(node, path), path, under)
-
-
-def describe(value: object) -> str:
-    """Describe a value in a few words, short enough for a message."""
-    kinds = {dict: "a mapping", list: "a list", str: "a string", bool: "a boolean"}
-    try:
-        quoted = repr(value)
-    except ValueError:  # Python refuses to convert an integer of more than 4300 digits
-        quoted = "too many digits to be shown"
-    quoted = quoted if len(quoted) <= _MAX_WORD_LENGTH else quoted[: _MAX_WORD_LENGTH - 1] + "…"
-    return f"{kinds.get(value.__class__, 'a number')} ({quoted})"
-
-
-_MAX_WORD_LENGTH = 60
 
 
 def _shape(path: Path, value: object, expected: str) -> ShapeError:

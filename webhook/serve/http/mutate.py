@@ -55,7 +55,6 @@ from webhook.serve.http.asgi import (
 )
 from webhook.serve.http.decision_cache import MAX_DECISIONS, Decide, DecisionCache
 from webhook.serve.http.review_body import (
-    MAX_DEPTH,
     MAX_NAME_LENGTH,
     count_structural_characters,
     defect_answer,
@@ -72,7 +71,6 @@ from webhook.serve.waiting_requests import claim_key
 
 #: Bytes of memory for each structural character of a parsed request that waits.
 VALUE_BYTES = 260
-_ABOVE_POD = 2  # `request.object`
 #: The size in bytes of a large request; a request with an ordinary pod has a few kilobytes.
 LARGE = 64 * 1024
 #: Seconds of decisions in one iteration of the event loop; the requests after them take turns. That
@@ -235,7 +233,7 @@ class Mutate:
         try:
             return self._decision_answer(request)
         except Exception as error:  # noqa: BLE001 -- a defect must be answered, with the uid
-            return Answer(*defect_answer(request.uid, error, request.pod, MAX_DEPTH - _ABOVE_POD))
+            return Answer(*defect_answer(request.uid, error))
 
     def _decision_answer(self, request: AdmissionRequest) -> Answer:
         if request.ignore_reason:

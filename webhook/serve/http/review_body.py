@@ -15,7 +15,8 @@ from webhook.errors import RequestError, ReviewError
 from webhook.model.names import MAX_LABEL_LENGTH
 from webhook.serve.http.asgi import JSON, TEXT, BodyReader, Headers
 
-#: orjson reads up to a depth of 1024 and writes up to 254; no pod is a tenth as deep.
+#: orjson reads up to a depth of 1024, but writes up to 254, and code that calls itself for each
+#: level has similar limits; no pod is a tenth as deep.
 MAX_DEPTH = 200
 #: A body larger than SMALL may have at most MAX_VALUES values, counted by its `,`, `[` and `{`, and
 #: MAX_OBJECTS objects, counted by its `{`. Parsed, these take at most 100 MiB; 8 MiB of `{},` would
@@ -70,11 +71,12 @@ def review_or_error(body: bytes, read: Callable[[object], _Review]) -> _Review |
     document: object = None
     try:
         document = _parse(body)
+        _check_depth(body, document)
         return read(document)
     except ReviewError as error:
         return invalid_body_answer(uid_of(document) or _legible_uid(body), str(error))
     except Exception as error:  # noqa: BLE001 -- a defect must be answered, with the uid
-        return defect_answer(uid_of(document), error, document, MAX_DEPTH)
+        return defect_answer(uid_of(document), error)
 
 
 def namespace_in(body: bytes) -> str:
@@ -106,10 +108,8 @@ def text_answer(status: int, problem: str) -> ErrorAnswer:
     return ErrorAnswer(status, f"{problem}\n".encode(errors="replace"), TEXT, problem)
 
 
-def defect_answer(uid: str, error: Exception, document: object, depth: int) -> ErrorAnswer:
-    """Return the answer to a body that caused an error: our defect, unless it is too deep."""
-    if _deeper_than(document, depth):
-        return invalid_body_answer(uid, f"the body is nested deeper than {MAX_DEPTH} levels")
+def defect_answer(uid: str, error: Exception) -> ErrorAnswer:
+    """Return the answer to a body that caused an error, our defect."""
     message = (
         "internal error of rdma-webhook; its log has the details, with the uid "
         f"{uid[:MAX_NAME_LENGTH]}"
@@ -163,9 +163,15 @@ def _legible_uid(body: bytes) -> str:
     return match[1].decode() if match else ""
 
 
-def _deeper_than(document: object, depth: int) -> bool:
+def _check_depth(body: bytes, document: object) -> None:
+    """Raise ReviewError if a parsed body is too deep; one with few brackets cannot be."""
+    if body.count(b"{") + body.count(b"[") > MAX_DEPTH and _is_too_deep(document):
+        raise ReviewError(f"the body is nested deeper than {MAX_DEPTH} levels")
+
+
+def _is_too_deep(document: object) -> bool:
     level: list[dict[object, object] | list[object]] = [[document]]
-    for _ in range(depth + 1):
+    for _ in range(MAX_DEPTH + 1):
         level = [
             child
             for parent in level

@@ -51,7 +51,6 @@ from webhook.serve.http.asgi import (
     until_disconnect,
 )
 from webhook.serve.http.review_body import (
-    MAX_DEPTH,
     MAX_NAME_LENGTH,
     ErrorAnswer,
     defect_answer,
@@ -165,7 +164,7 @@ class Validate:
         try:
             return await self._judge(request, written, client_address, deadline)
         except Exception as error:  # noqa: BLE001 -- a defect must be answered, with the uid
-            return _error_answer(defect_answer(request.uid, error, {}, MAX_DEPTH))
+            return _error_answer(defect_answer(request.uid, error))
 
     async def _judge(
         self, request: ConfigurationRequest, written: bytes, client_address: str, deadline: float
@@ -251,10 +250,7 @@ def _pending(
         removed = _count_nodes(read.change.removed, current)
         change = read.change._replace(removed=removed)._asdict()
     document = {"object": _checked_part(read.object), "change": change}
-    try:
-        written = orjson.dumps(document)
-    except Exception as error:  # noqa: BLE001 -- a defect must be answered, with the uid
-        return _error_answer(defect_answer(request.uid, error, document, MAX_DEPTH - 1))
+    written = orjson.dumps(document)
     size = len(written)
     return (
         PendingValidation(request, written)
@@ -312,7 +308,7 @@ def _of_worker(request: ConfigurationRequest, answer: WorkerAnswer) -> Validatio
             counts = int(answer.head["errors"]), int(answer.head["warnings"])
             return ValidationAnswer(200, b"".join(answer.pieces), request=request, counts=counts)
         case 500:
-            broken = defect_answer(request.uid, RuntimeError(), {}, MAX_DEPTH)
+            broken = defect_answer(request.uid, RuntimeError())
             return _error_answer(broken)._replace(error=answer.defect)
         case _:
             return _unchecked_answer(request, answer.sentence)

@@ -12,7 +12,7 @@ from typing import Literal, NoReturn
 
 from webhook.errors import DocumentError, NotKubernetesError
 from webhook.model.json import JsonObject
-from webhook.model.pod import describe
+from webhook.model.quoting import describe
 from webhook.text.yaml.hints import explain_misread_key, explain_misread_text, hint_on, mistake_of
 from webhook.text.yaml.tree import (
     LineIndex,

@@ -205,7 +205,8 @@ def test_bad_bodies_with_a_legible_uid_are_answered_with_it(body: bytes, message
         (b"hello", "the body is not JSON: "),
         (b"\xff\xfe", "the body is not UTF-8: byte 0 is 0xff"),
         (b"[" * 100_000, "the body is not JSON: depth limit exceeded"),
-        (_nested(900), "the body is a list, but it must be an AdmissionReview"),
+        (_nested(900), "the body is nested deeper than 200 levels"),
+        (_nested(200), "the body is a list, but it must be an AdmissionReview"),
         (b"null", "the body is missing, but it must be an AdmissionReview"),
         (_body(uid=None), "request.uid is missing, but it must be a string of 1 to 128 characters"),
         (
@@ -471,9 +472,11 @@ def _echo(pod: PodManifest, _decision_input: DecisionInput) -> Decision:
     return Decision(allowed=True, reason=reason, pod=pod, patch=(op,))
 
 
-@pytest.mark.parametrize(("depth", "allowed"), [(MAX_DEPTH - 10, True), (900, False)])
-def test_depth_that_can_be_read_but_not_written_is_refused(depth: int, *, allowed: bool) -> None:
-    """The parser reads four times the writable depth, so this is a bad request, not a defect."""
+@pytest.mark.parametrize(
+    ("depth", "allowed"), [(MAX_DEPTH - 3, True), (MAX_DEPTH - 2, False), (900, False)]
+)
+def test_a_deeper_body_than_any_pod_is_refused(depth: int, *, allowed: bool) -> None:
+    """The parser reads five times the depth for which the rest of the code is made."""
     response = (
         Server(_echo).post(_body(object={"deep": 5}).replace(b"5}", _nested(depth) + b"}")).response
     )

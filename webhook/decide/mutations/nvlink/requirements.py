@@ -127,8 +127,21 @@ def _env_obstacles(container: Container) -> Iterator[Obstacle]:
 def _in_compute_domain(pod: Pod, analysis: PodAnalysis) -> bool:
     if any(claim.is_compute_domain for claim in analysis.claims):
         return True
-    # As a complete string at any depth; much faster than walking the tree.
-    return any(repr(_CLIQUE) in repr(pod.spec.get(field)) for field in _PLACEMENT)
+    return _contains([pod.spec.get(field) for field in _PLACEMENT], _CLIQUE)
+
+
+def _contains(value: object, text: str) -> bool:
+    """Return whether a value is this text, or has it as a key or a value at any depth."""
+    pending = [value]
+    while pending:
+        match pending.pop():
+            case dict() as mapping:
+                pending += [*mapping, *mapping.values()]
+            case list() as values:
+                pending += values
+            case scalar if scalar == text:
+                return True
+    return False
 
 
 _PLACEMENT = ("nodeSelector", "affinity", "topologySpreadConstraints")

@@ -1,4 +1,4 @@
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -375,6 +375,22 @@ def test_other_claims_and_labels_are_no_compute_domain() -> None:
         affinity={"nodeAffinity": {"weights": [1, None]}},
     )
     assert outcome_lines(share(manifest)) == WRAPPED
+
+
+class _Unwritten(list[Any]):
+    """A list that must not be written as a whole; nested ones take very long."""
+
+    def __repr__(self) -> NoReturn:
+        pytest.fail("the whole list was written")
+
+
+def test_affinity_is_searched_without_writing_it() -> None:
+    """The work does not grow with the depth."""
+    affinity = {"x": [_Unwritten(["nvidia.com/gpu.clique"])]}
+    assert outcome_lines(share(ready(affinity=affinity))) == [
+        "skipped ComputeDomain",
+        "warned ComputeDomain",
+    ]
 
 
 def test_a_namespace_that_is_not_allowed_is_named() -> None:
