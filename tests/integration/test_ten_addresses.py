@@ -51,9 +51,8 @@ ATTACKS = {
     "name": Attack("mutate", _review(name="n" * 66_000), 200),
     "name of three bytes": Attack("mutate", _review(name="\u20ac" * 12_000), 200),
     "uid of a pod": Attack("mutate", _review("/mutate", uid="u" * 66_000), 400),
-    # Three bytes of the address are six in the worker's JSON.
     "parameters": Attack(
-        "preview", _request(f"/preview?namespace-label=a={'%01' * 20_000}", POD), 413
+        "preview", _request(f"/preview?namespace-label=a={'%01' * 20_000}", POD), 414
     ),
     "length": Attack("mutate", _request("/validate", b"", MAX_BODY_BYTES + 1), 413),
     "head": Attack("preview", _request("/preview", POD, padding="x" * 66_000), 431),

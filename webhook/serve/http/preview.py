@@ -24,11 +24,13 @@ from webhook.serve.http.asgi import (
     DisconnectedError,
     PiecewiseResponse,
     address_of,
+    refuse,
     until_disconnect,
 )
 from webhook.serve.http.page import page_files
 from webhook.serve.http.query import (
     Query,
+    check_query_length,
     negotiate,
     prefers_html,
     read_query,
@@ -143,7 +145,12 @@ class PreviewApp:
                 message["headers"] = [*message["headers"], *self._headers(code)]
             await send(message)
 
-        await self._app(scope, receive, record_and_send)
+        try:
+            check_query_length(scope["query_string"])
+        except RequestError as error:
+            await refuse(record_and_send, error)
+        else:
+            await self._app(_without_cookies(scope), receive, record_and_send)
         self._metrics.count_request("preview", code, perf_counter() - started)
 
     def _headers(self, code: int) -> list[tuple[bytes, bytes]]:
@@ -242,6 +249,11 @@ class PreviewApp:
         if answer.status != 200:  # noqa: PLR2004
             raise RequestError(answer.status, answer.sentence)
         return answer
+
+
+def _without_cookies(scope: Scope) -> Scope:
+    """Return a request without its cookies: FastAPI parses them, and nothing reads them."""
+    return {**scope, "headers": [field for field in scope["headers"] if field[0] != b"cookie"]}
 
 
 def _accept(request: Request) -> str:

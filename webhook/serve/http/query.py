@@ -17,6 +17,10 @@ from webhook.preview.formats import HTTP_FORMATS, OutputFormat
 NAMESPACE, LABEL, ENABLE, OUTPUT = "namespace", "namespace-label", "enable", "output"
 PARAMETERS = (NAMESPACE, LABEL, ENABLE, OUTPUT)
 _BOOLEANS = {"true": True, "false": False}
+#: The longest query string, in bytes.
+MAX_QUERY_LENGTH = 4096
+#: The most characters and media ranges of an `Accept` header that is read.
+MAX_ACCEPT_LENGTH, MAX_RANGES = 1024, 20
 
 
 class Query(NamedTuple):
@@ -39,6 +43,12 @@ def read_query(parameters: Iterable[tuple[str, str]]) -> Query:
         enable=_boolean(ENABLE, single.get(ENABLE, "false")),
         output=_format(single, HTTP_FORMATS),
     )
+
+
+def check_query_length(query_string: bytes) -> None:
+    """Raise RequestError (414) for a query string that would take long to parse."""
+    if len(query_string) > MAX_QUERY_LENGTH:
+        raise RequestError(414, f"the query is longer than {MAX_QUERY_LENGTH} bytes")
 
 
 def requested_format(
@@ -112,7 +122,8 @@ def negotiate(accept: str, formats: Sequence[OutputFormat]) -> OutputFormat:
     """Return the format preferred by an `Accept` header; raise RequestError (406) without one.
 
     RFC 9110, 12.5.1: the most specific range that matches a media type gives its quality. Among
-    formats of equal quality, the first in the table is chosen.
+    formats of equal quality, the first in the table is chosen. A header that is longer than any
+    browser's counts as `*/*`.
     """
     ranges = _ranges(accept)
     if not ranges:
@@ -138,7 +149,9 @@ def prefers_html(accept: str) -> bool:
 
 
 def _ranges(accept: str) -> list[_Range]:
-    return [_range(part) for part in accept.split(",") if part.strip()]
+    """Return the media ranges; none of a header that would take long to read."""
+    parts = accept.split(",", MAX_RANGES) if len(accept) <= MAX_ACCEPT_LENGTH else []
+    return [_range(part) for part in parts if part.strip()] if len(parts) <= MAX_RANGES else []
 
 
 def _quality(media_type: str, ranges: list[_Range]) -> float:

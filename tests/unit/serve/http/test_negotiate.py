@@ -5,7 +5,7 @@ import pytest
 from webhook.errors import RequestError
 from webhook.preview.fabrics.record import FABRICS_FORMATS
 from webhook.preview.formats import HTTP_FORMATS
-from webhook.serve.http.query import negotiate
+from webhook.serve.http.query import MAX_ACCEPT_LENGTH, MAX_RANGES, negotiate
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,21 @@ from webhook.serve.http.query import negotiate
 )
 def test_negotiate(accept: str, name: str) -> None:
     """RFC 9110, 12.5.1: specific before general, quality before order, JSON among equals."""
+    assert negotiate(accept, HTTP_FORMATS).name == name
+
+
+@pytest.mark.parametrize(
+    ("accept", "name"),
+    [
+        ("text/plain".ljust(MAX_ACCEPT_LENGTH), "text"),
+        ("text/plain".ljust(MAX_ACCEPT_LENGTH + 1), "json"),
+        ("text/plain" + ",a" * (MAX_RANGES - 1), "text"),
+        ("text/plain" + ",a" * MAX_RANGES, "json"),
+    ],
+    ids=["longest", "too long", "most ranges", "too many ranges"],
+)
+def test_a_header_longer_than_any_browsers_is_not_read(accept: str, name: str) -> None:
+    """Nobody waits for a header: the work for it is limited, and any type will do."""
     assert negotiate(accept, HTTP_FORMATS).name == name
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -21,6 +21,7 @@ from webhook.serve.http.preview import (
     PENDING_PER_ADDRESS,
     PreviewApp,
 )
+from webhook.serve.http.query import MAX_QUERY_LENGTH
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import State
 from webhook.serve.worker_supervisor import WorkerSupervisor
@@ -97,6 +98,34 @@ def _decision(answer: Answer) -> Any:
     assert answer.status == 200, answer.text
     (decision,) = json.loads(answer.body)["decisions"]
     return decision
+
+
+@pytest.mark.parametrize(
+    ("method", "path"), [("GET", "/fabrics"), ("GET", "/preview"), ("POST", "/preview")]
+)
+def test_a_query_longer_than_any_users_is_refused(method: str, path: str) -> None:
+    """FastAPI parses it before a quota counts the request, so its length is limited."""
+    server = Server()
+    query = "output=json&".ljust(MAX_QUERY_LENGTH, "&")
+
+    assert server.call(method, path, POD, query=query).status != 414
+    answer = server.call(method, path, POD, query=f"{query}&")
+    assert (answer.status, answer.text) == (414, "the query is longer than 4096 bytes\n")
+    labels = {"endpoint": "preview", "code": "414"}
+    assert server.metrics.registry.get_sample_value("rdma_webhook_requests_total", labels) == 1
+
+
+def test_cookies_are_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """FastAPI would parse a long header before a quota counts the request."""
+
+    def parse(_text: str) -> NoReturn:
+        pytest.fail("cookies were parsed")
+
+    monkeypatch.setattr("starlette.requests.cookie_parser", parse)
+    headers = [(b"cookie", b"a=b"), (b"accept", b"application/yaml")]
+    answer = Server().call("POST", "/preview", POD, headers=headers)
+
+    assert (answer.status, answer.headers["content-type"]) == (200, "application/yaml")
 
 
 def test_json_is_the_documented_form() -> None:
