@@ -36,6 +36,7 @@ files = [os.path.join(folder, name) for folder in os.environ["PATH"].split(":")
 print(json.dumps({
     "exits": exits,
     "uncompiled": [name for name, file in cached.items() if file and not os.path.exists(file)],
+    "page": sorted(sys.modules["webhook.serve.http.page"].page_files()),
     "pip": importlib.util.find_spec("pip") is not None,
     "programs": [file for file in files if os.path.exists(file)],
 }))
@@ -54,6 +55,11 @@ def contents(webhook: Webhook) -> dict[str, Any]:
 def test_commands_start(contents: dict[str, Any]) -> None:
     """Each command has in the image what it imports."""
     assert contents["exits"] == dict.fromkeys(COMMANDS, 0)
+
+
+def test_the_page_is_there(contents: dict[str, Any]) -> None:
+    """The files that browsers get are in the image, too."""
+    assert contents["page"] == ["/", "/page.css", "/page.js"]
 
 
 def test_modules_are_compiled(contents: dict[str, Any]) -> None:
