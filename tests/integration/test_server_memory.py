@@ -142,6 +142,9 @@ ATTACKS: dict[str, Callable[[Process, ExitStack], None]] = {
     ),
     "answers that are not read": _never_read,
     "previews that are not read": _leave_previews_unread,
+    "pages that are not read": _flood(
+        "preview", 800, b"GET /page.js HTTP/1.1\r\n\r\n" * 8, tls=True, times=10
+    ),
     "bodies that do not end": _flood(
         "mutate", 150, _HEAD + b"Content-Length: 8000000\r\n\r\n" + b" " * 1_000_000, tls=True
     ),
