@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.serving import FABRICS, Reply, Running, fabrics, pod
+from tests.integration.serving import FABRICS, Certificates, Reply, Running, fabrics, pod
 from tests.waiting import PATIENCE, until
 from webhook.serve.http import page
 
@@ -282,3 +282,13 @@ def test_a_cluster_s_listener_serves_the_page(server: Running) -> None:
         assert (answer.status, answer.body) == (200, INDEX)
     assert ask(port, "/preview", accept=BROWSER, tls=tls).body == INDEX
     assert ask(port, "/preview", accept="*/*", tls=tls).text.startswith("POST a pod")
+
+
+def test_a_server_with_certificates_has_nothing_to_announce(
+    tls: Certificates, tmp_path: Path
+) -> None:
+    """Its addresses are the site's, and standard output is its log."""
+    announced: list[str] = []
+    with Running(tls, fabrics(tmp_path), announce=announced.append) as running:
+        assert ask(running.ports["preview"], tls=tls.client).status == 200
+    assert announced == []
