@@ -16,7 +16,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.serving import FABRICS, Certificates, Reply, Running, fabrics, pod
+from certs.inspection import probe
+from certs.issue import issue_ca
+from tests.integration.serving import (
+    FABRICS,
+    SERVICE_NAME,
+    Certificates,
+    Reply,
+    Running,
+    fabrics,
+    pod,
+)
 from tests.waiting import PATIENCE, until
 from webhook.serve.http import page
 
@@ -91,7 +101,7 @@ class Program:
 @contextmanager
 def program(folder: Path, *words: str, last_line: str = "http://") -> Iterator[Program]:
     """Run a command that serves, in a folder, without the variables of a site."""
-    environment = {**os.environ, "XDG_STATE_HOME": str(folder), "PYTHONUNBUFFERED": "1"}
+    environment = {**os.environ, "XDG_STATE_HOME": str(folder)}
     environment.pop("RDMA_WEBHOOK_CONFIG", None)
     process = subprocess.Popen(
         command(*words),
@@ -259,7 +269,7 @@ def test_serve_dev_without_preview_has_no_page(tmp_path: Path) -> None:
     with subprocess.Popen(
         command("serve", "--dev", "--preview", "off", *_FREE),
         cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        env={**os.environ, "XDG_STATE_HOME": str(tmp_path), "PYTHONUNBUFFERED": "1"},
+        env={**os.environ, "XDG_STATE_HOME": str(tmp_path)},
     ) as process:  # fmt: skip
         assert process.stdout is not None
         printed = ""
@@ -282,6 +292,14 @@ def test_a_cluster_s_listener_serves_the_page(server: Running) -> None:
         assert (answer.status, answer.body) == (200, INDEX)
     assert ask(port, "/preview", accept=BROWSER, tls=tls).body == INDEX
     assert ask(port, "/preview", accept="*/*", tls=tls).text.startswith("POST a pod")
+
+
+def test_its_certificate_can_be_checked(server: Running) -> None:
+    """`certs verify --address` does this with the port that kubectl forwards: a replica answers."""
+    address = f"127.0.0.1:{server.ports['preview']}"
+    assert probe(address, SERVICE_NAME, server.tls.ca.certificate).problem == ""
+    other = issue_ca().certificate
+    assert probe(address, SERVICE_NAME, other).problem != ""
 
 
 def test_a_server_with_certificates_has_nothing_to_announce(

@@ -60,6 +60,7 @@ def test_the_table_has_the_usual_changes() -> None:
         "an alert",
         "a condition of the status",
         "a flag",
+        "the page",
         "a rule of check-config",
         "an object or a setting of an installation",
         "a check of check-install",

@@ -12,6 +12,7 @@ from webhook.text.escape import visible_lines
 
 #: The options that mean something with --page; the others are choices in the page.
 _ALLOWED = frozenset({"config", "page", "port"})
+_NO_FILE = "--page reads FABRICS again when it changes, so it must be a file"
 #: The manifests, by position or with -f.
 _FILES = frozenset({"files", "filenames"})
 
@@ -44,8 +45,6 @@ def page_requested(arguments: argparse.Namespace) -> bool:
         value = getattr(arguments, action.dest)
         if value and value != action.default:
             arguments.command.error(_refusal(action))
-    if arguments.config == "-":
-        arguments.command.error("--page reads FABRICS again when it changes, so it must be a file")
     return True
 
 
@@ -56,13 +55,16 @@ def _refusal(action: argparse.Action) -> str:
 
 
 def serve_page(arguments: argparse.Namespace, fabrics: str | None) -> int:
-    """Serve the page until Ctrl-C and return 0; None: with example fabrics.
+    """Serve the page until Ctrl-C and return 0; `fabrics`: a file, or None for an example.
 
-    Raises DocumentError or InvalidConfiguration if the file cannot be used.
+    Raises DocumentError or InvalidConfiguration if the file cannot be used. Exits if it is a pipe,
+    which can be read only once.
     """
     from webhook.serve.server import ServeOptions, serve  # noqa: PLC0415 -- slow to import
 
     if fabrics is not None:
+        if fabrics == "-" or (Path(fabrics).exists() and not Path(fabrics).is_file()):
+            arguments.command.error(_NO_FILE)
         read_configuration(fabrics)
     return serve(
         ServeOptions(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,19 @@ def test_other_options_do_not_go_with_the_page(
     answer = shell("preview", "--page", *words)
     assert (answer.code, answer.out) == (2, "")
     assert message in answer.err
+    assert started == []
+
+
+def test_fabrics_that_can_be_read_only_once_are_refused(
+    shell: Shell, started: list[ServeOptions], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pipe such as <(...) would be empty when the server reads it."""
+    os.mkfifo("pipe")
+    for words in (["-c", "pipe"], ["-c", "."], []):
+        monkeypatch.setenv("RDMA_WEBHOOK_CONFIG", "-")
+        answer = shell("preview", "--page", *words)
+        assert answer.code == 2
+        assert "--page reads FABRICS again when it changes, so it must be a file" in answer.err
     assert started == []
 
 

@@ -149,6 +149,7 @@ def test_metrics_are_up_to_date() -> None:
         f"| a preview's answer | {MAX_ANSWER_BYTES >> 20} MiB; {asgi.SECONDS:g} s to read it |",
         f"`--drain-seconds` ({ServeOptions().drain_seconds:g};",
         f"after {ServeOptions().idle_seconds:g} s at most",
+        f"as plain HTTP on port {ServeOptions().page_port} (`--page-port`)",
         f"| idle connection, even before its first request | {ServeOptions().idle_seconds:g} s |",
     ],
 )
