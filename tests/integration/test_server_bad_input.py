@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import socket
+import ssl
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.integration.serving import SECRET, UID, pod, review, send
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from tests.integration.serving import Process, Running
@@ -140,3 +144,27 @@ def test_log_is_json_without_values(process: Process) -> None:
 
     assert (decided["uid"], decided["traceparent"]) == (UID, trace)
     assert SECRET not in json.dumps(lines)
+
+
+def _hello(name: bytes) -> bytes:
+    """Return the first message of a TLS client that asks for this server name."""
+    stand_in = "a" * len(name)
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    with suppress(ssl.SSLWantReadError):
+        context.wrap_bio(incoming, outgoing, server_hostname=stand_in).do_handshake()
+    return outgoing.read().replace(stand_in.encode(), name)
+
+
+def test_a_server_name_that_is_not_ascii_is_one_line_of_the_log(process: Process) -> None:
+    """Python would write its exception in lines that are not JSON, and wait for their reader."""
+    for listener in ("mutate", "preview"):
+        with socket.create_connection(("127.0.0.1", process.ports[listener]), 60) as client:
+            client.sendall(_hello(b"\xff" * 40))
+            client.recv(1)
+
+    def ignored() -> int:
+        return sum(line["msg"] == "exception ignored" for line in process.lines())
+
+    until(lambda: ignored() == 2)
+    assert process.post(review()).status == 200

@@ -64,6 +64,7 @@ from webhook.serve.transport.process import (
     keep_memory_private,
     raise_descriptors,
 )
+from webhook.serve.unraisable import UnraisableLog
 from webhook.serve.worker_supervisor import WorkerSupervisor
 
 #: Python's switch interval, for the threads that read a changed configuration and the events of
@@ -88,6 +89,7 @@ def serve(options: ServeOptions) -> int:
         sys.stderr.write(f"rdma-webhook: error: {error}\n")
         return 2
     threading.excepthook = server.report_thread
+    sys.unraisablehook = UnraisableLog(server.log)
     uvloop.run(server.run())
     return 0
 
