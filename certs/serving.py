@@ -100,9 +100,6 @@ class CertificateFiles:
         return changed
 
 
-#: The cipher suites for TLS 1.2, as OpenSSL names them; TLS 1.3 has only AEAD suites anyway. CBC
-#: suites allow padding oracle attacks (RFC 7457), and Go, curl and browsers support these.
-AEAD = "ECDHE+AESGCM:ECDHE+CHACHA20"
 #: The only group for the key exchange, which all clients have (RFC 8446, 9.1). By default, OpenSSL
 #: also accepts ffdhe8192, for which a server computes 110 ms, and a client not even its own share
 #: (CVE-2002-20001, D(HE)at). Python before 3.15 cannot allow several groups.
@@ -115,9 +112,13 @@ def _context(client_ca: bytes | None) -> ssl.SSLContext:
     Raises CertificateError if the client CA is not a PEM certificate.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.set_ciphers(AEAD)
+    # A server cannot see how large the parts of an older handshake will be: `serve.transport`.
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.set_ecdh_curve(GROUP)
+    # API servers resume no session. A resumed one would skip the check of the client's certificate,
+    # which may have expired, and a hello has room for many tickets, each of which takes time.
+    context.num_tickets = 0
+    context.options |= ssl.OP_NO_TICKET
     # The API server offers only this (client-go, rest/transport: NextProtos).
     context.set_alpn_protocols(["http/1.1"])
     if client_ca is not None:
@@ -126,18 +127,12 @@ def _context(client_ca: bytes | None) -> ssl.SSLContext:
 
 
 def _trust_clients(context: ssl.SSLContext, client_ca: bytes) -> None:
-    """Require certificates of this CA; resume no session, since its certificate may have expired.
-
-    OpenSSL checks a certificate in full handshakes only, and a resumed session can be resumed
-    again. API servers resume none.
-    """
+    """Require certificates of this CA."""
     try:
         context.load_verify_locations(cadata=client_ca.decode("ascii"))
     except (ssl.SSLError, ValueError) as error:
         raise CertificateError("the client CA is not a PEM certificate") from error
     context.verify_mode = ssl.CERT_REQUIRED
-    context.num_tickets = 0  # TLS 1.3
-    context.options |= ssl.OP_NO_TICKET  # TLS 1.2
 
 
 def _load(context: ssl.SSLContext, pair: KeyPair) -> None:

@@ -85,21 +85,6 @@ def test_client_without_the_ca_does_not_trust_us(server: Running) -> None:
         connection.request("GET", "/")
 
 
-@pytest.mark.filterwarnings("ignore:ssl.TLSVersion:DeprecationWarning")
-@pytest.mark.parametrize("listener", ["mutate", "preview"])
-def test_tls_1_1_is_refused(server: Running, listener: str) -> None:
-    """The oldest protocol is TLS 1.2, whatever a client would accept."""
-    client = server.tls.client
-    client.set_ciphers("ALL:@SECLEVEL=0")
-    client.minimum_version = client.maximum_version = ssl.TLSVersion.TLSv1_1
-
-    with (
-        socket.create_connection(("127.0.0.1", server.ports[listener])) as raw,
-        pytest.raises(ssl.SSLError),
-    ):
-        client.wrap_socket(raw, server_hostname="localhost")
-
-
 def spoken(server: Running, listener: str, client: ssl.SSLContext) -> str | None:
     """Return the TLS version of a handshake; None if it is refused."""
     with (
@@ -112,23 +97,12 @@ def spoken(server: Running, listener: str, client: ssl.SSLContext) -> str | None
 
 
 @pytest.mark.parametrize("listener", ["mutate", "preview"])
-@pytest.mark.parametrize(
-    ("suites", "protocol"),
-    [
-        ("AES128-SHA:AES256-SHA256:ECDHE+AES+SHA1:ECDHE+AES+SHA256:ECDHE+AES+SHA384", None),
-        ("AES128-GCM-SHA256", None),  # without forward secrecy
-        ("ECDHE+AESGCM", "TLSv1.2"),
-        ("ECDHE+CHACHA20", "TLSv1.2"),
-        ("", "TLSv1.3"),
-    ],
-)
-def test_suites(server: Running, listener: str, suites: str, protocol: str | None) -> None:
-    """Under TLS 1.2 only AEAD suites with forward secrecy are accepted; TLS 1.3 has no others."""
+def test_only_tls_1_3(server: Running, listener: str) -> None:
+    """All its suites have forward secrecy, and only its first messages are not encrypted."""
     client = server.tls.client
-    if suites:
-        client.maximum_version = ssl.TLSVersion.TLSv1_2
-        client.set_ciphers(suites)
-    assert spoken(server, listener, client) == protocol
+    assert spoken(server, listener, client) == "TLSv1.3"
+    client.maximum_version = ssl.TLSVersion.TLSv1_2
+    assert spoken(server, listener, client) is None
 
 
 @pytest.mark.parametrize("listener", ["mutate", "preview"])
@@ -136,13 +110,9 @@ def test_suites(server: Running, listener: str, suites: str, protocol: str | Non
     ("group", "accepted"),
     [("prime256v1", True), ("ffdhe8192", False), ("ffdhe2048", False), ("secp521r1", False)],
 )
-@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_groups(
-    server: Running, listener: str, group: str, accepted: bool, version: ssl.TLSVersion
-) -> None:
+def test_groups(server: Running, listener: str, group: str, accepted: bool) -> None:
     """A handshake with ffdhe8192 would stop the server for a tenth of a second."""
     client = server.tls.client
-    client.minimum_version = client.maximum_version = version
     client.set_ecdh_curve(group)
     assert (spoken(server, listener, client) is not None) == accepted
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.integration.serving import Certificates, Running, fabrics, review, send
 from tests.integration.test_client_certificates import CLIENTS, client_pair
-from webhook.serve.transport.handshake import MAX_BYTES
+from webhook.serve.transport.tls_limits import HANDSHAKE_BYTES
 
 #: A certificate for a key on a curve whose prime is k * 2^620 + 1, with compressed points: OpenSSL
 #: 3.0 needs 160 ms to read it.
@@ -90,7 +90,7 @@ def test_many_certificates_are_refused(strict: Running, tmp_path: Path) -> None:
     """Each takes time; the answer to a client that sends fewer shows that these are read."""
     certificate = CLIENTS.certificate.decode()
     size = len(ssl.PEM_cert_to_DER_cert(certificate))
-    allowed, too_large = MAX_BYTES // size - 5, MAX_BYTES // size + 5
+    allowed, too_large = HANDSHAKE_BYTES // size - 5, HANDSHAKE_BYTES // size + 5
     request = REQUEST % 0
     assert _exchange(strict, _context(strict, tmp_path, allowed * certificate), request)
     assert not _exchange(strict, _context(strict, tmp_path, too_large * certificate), request)
@@ -98,6 +98,6 @@ def test_many_certificates_are_refused(strict: Running, tmp_path: Path) -> None:
 
 def test_a_large_request_may_follow_at_once(strict: Running, tmp_path: Path) -> None:
     """It arrives together with the end of the handshake, and is no part of it."""
-    body = review().ljust(10 * MAX_BYTES)
+    body = review().ljust(10 * HANDSHAKE_BYTES)
     answer = _exchange(strict, _context(strict, tmp_path), REQUEST % len(body) + body)
     assert answer == b"HTTP/1.1 200"

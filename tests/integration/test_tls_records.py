@@ -14,7 +14,7 @@ import pytest
 from tests.integration.serving import Running, pod, review
 from tests.integration.tls_client import RecordWriter
 from tests.waiting import until
-from webhook.serve.transport.tls_records import BYTES_PER_RECORD, RECORDS
+from webhook.serve.transport.tls_limits import BYTES_PER_RECORD, RECORDS
 
 HEAD = b"POST /mutate HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n"
 #: The records of a client's handshake: hello, change_cipher_spec and finished.

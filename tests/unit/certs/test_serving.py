@@ -85,9 +85,11 @@ def test_http_1_1_is_what_is_spoken() -> None:
     assert _shake(serving, client)[1] == "http/1.1"
 
 
-def test_tls_1_2_is_the_oldest() -> None:
-    """TLS 1.0 and 1.1 are deprecated (RFC 8996)."""
-    assert ServingContext().context.minimum_version is ssl.TLSVersion.TLSv1_2
+def test_sessions_have_no_tickets() -> None:
+    """A hello with hundreds of tickets would take milliseconds; no client of ours resumes any."""
+    for context in (ServingContext().context, ServingContext(issue_ca().certificate).anonymous):
+        assert context.num_tickets == 0
+        assert context.options & ssl.OP_NO_TICKET
 
 
 def test_client_certificates_are_required_where_a_client_ca_is_given() -> None:

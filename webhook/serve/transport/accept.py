@@ -23,7 +23,7 @@ from webhook.serve.transport.handshake import (
     ThreadedHandshake,
 )
 from webhook.serve.transport.process import trim_memory
-from webhook.serve.transport.tls_records import RecordLimit
+from webhook.serve.transport.tls_limits import HandshakePace, TlsLimits
 
 #: Seconds for the client to read the end of the last answer and to close its side of TLS.
 SHUTDOWN_SECONDS = 30.0
@@ -57,7 +57,7 @@ class Acceptor:
         self._loop = asyncio.get_running_loop()
         self._socket = listening
         self._tls = tls
-        self._handshakes = HandshakeTurns()
+        self._handshakes, self._pace = HandshakeTurns(), HandshakePace()
         self._connection = connection
         self._budget = budget
         self._opened = opened
@@ -139,7 +139,7 @@ class Acceptor:
 
     async def _begin(self, accepted: _Accepted, client: socket.socket) -> None:
         protocol = (
-            RecordLimit(accepted, self._tls_for(accepted, self._tls))
+            TlsLimits(accepted, self._tls_for(accepted, self._tls), self._pace)
             if self._tls
             else self._connection_for(accepted)
         )

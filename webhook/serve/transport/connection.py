@@ -15,7 +15,7 @@ from uvicorn.protocols.utils import is_ssl
 from uvicorn.server import ServerState
 
 from webhook.serve.transport.budget import USAGE, ConnectionUsage, EndReason
-from webhook.serve.transport.tls_records import BYTES_PER_RECORD
+from webhook.serve.transport.tls_limits import BYTES_PER_RECORD
 
 #: Bytes that may arrive besides bodies before an answer: heads, sizes and extensions of chunks,
 #: trailers. A head has at most one long line; Go's server accepts 1 MiB, more than needed here.

@@ -2,9 +2,9 @@
 
 OpenSSL reads the certificates that a client sends before it verifies them. For an elliptic curve of
 the client's own making, written into a certificate of 700 bytes, it needs 160 ms (BN_mod_sqrt), and
-it accepts 100 KB of certificates. So threads continue these handshakes, without Python's lock, and
-each may read MAX_BYTES. One thread serves the addresses that had a slow handshake lately, another
-one all others, both in fair turns.
+a handshake has room for 14 of them. So threads continue these handshakes, without Python's lock,
+each in fair turns: one for addresses that had a slow handshake lately, one for those that had a
+complete one, such as API servers, and one for all others.
 """
 
 from __future__ import annotations
@@ -22,33 +22,33 @@ from uvloop.loop import SSLProtocol  # type: ignore[attr-defined]
 from webhook.serve.fair_queue import FairQueue
 from webhook.serve.transport.budget import ConnectionUsage
 
-#: Bytes of a client's part of a handshake. Go's two hellos have 3.5 kB, a certificate with an RSA
-#: key of 4096 bits and one above it 4 kB.
-MAX_BYTES = 10 * 1024
 #: Seconds for a handshake, as in Go's HTTP clients.
 HANDSHAKE_SECONDS = 10.0
 #: Seconds of processor time of a slow step; one with an RSA key of 4096 bits takes 5 ms.
 SLOW = 0.1
 #: Seconds for which an address has to share the thread of slow handshakes.
 SLOW_FOR = 600.0
-#: The number of such addresses that are remembered.
+#: Seconds for which an address keeps the thread of complete handshakes.
+COMPLETE_FOR = 86_400.0
+#: The number of addresses that are remembered for each of the two threads.
 _MAX_ADDRESSES = 1000
+#: Bytes that OpenSSL reserves for certificates when a client declares that these follow.
+CERTIFICATES = 100 * 1024
 
 
 class HandshakeTurns:
     """The turns of a listener's handshakes."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
-        self._clock = clock
-        self._usual, self._slow = FairQueue(), FairQueue()
-        #: Address → the time of its last slow step.
-        self._slow_steps: dict[str, float] = {}
+        self._usual = FairQueue()
+        self._slow = _RememberedAddresses(SLOW_FOR, clock)
+        self._complete = _RememberedAddresses(COMPLETE_FOR, clock)
 
     @asynccontextmanager
     async def turn(self, client_address: str) -> AsyncIterator[None]:
         """Wait for a turn, and keep it until the end of the block; raises TimeoutError."""
         async with AsyncExitStack() as stack:
-            for queue in (self._usual, self._slow):
+            for queue in (self._complete.queue, self._usual, self._slow.queue):
                 if queue is self._queue_of(client_address):
                     await stack.aclose()
                     turn = queue.turn(client_address, HANDSHAKE_SECONDS)
@@ -57,16 +57,40 @@ class HandshakeTurns:
 
     def _queue_of(self, client_address: str) -> FairQueue:
         """Return the queue of an address, which may change while it waits."""
-        since = self._slow_steps.get(client_address, -inf)
-        return self._slow if self._clock() - since < SLOW_FOR else self._usual
+        for remembered in (self._slow, self._complete):
+            if client_address in remembered:
+                return remembered.queue
+        return self._usual
 
     def note(self, client_address: str, seconds: float) -> None:
         """Remember an address whose step took this processor time, if that is slow."""
-        if seconds < SLOW:
-            return
-        if len(self._slow_steps) >= _MAX_ADDRESSES:
-            self._slow_steps.clear()
-        self._slow_steps[client_address] = self._clock()
+        if seconds >= SLOW:
+            self._slow.add(client_address)
+
+    def note_complete(self, client_address: str) -> None:
+        """Remember an address that has shown a valid certificate."""
+        self._complete.add(client_address)
+
+
+class _RememberedAddresses:
+    """Addresses that share a queue for some time."""
+
+    def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
+        self.queue = FairQueue()
+        self._seconds = seconds
+        self._clock = clock
+        #: Address → the time at which it was added last.
+        self._since: dict[str, float] = {}
+
+    def __contains__(self, client_address: str) -> bool:
+        return self._clock() - self._since.get(client_address, -inf) < self._seconds
+
+    def add(self, client_address: str) -> None:
+        """Remember an address from now on; forget the one added first if there are too many."""
+        self._since.pop(client_address, None)
+        if len(self._since) >= _MAX_ADDRESSES:
+            del self._since[next(iter(self._since))]
+        self._since[client_address] = self._clock()
 
 
 class SteppedContext:
@@ -130,17 +154,15 @@ class ThreadedHandshake(asyncio.BufferedProtocol):
         self._tls = tls
         self._context = context
         self._turns = turns
-        self._buffer = memoryview(b"")
-        #: Bytes that have arrived and have not been passed on, and the number of those that have.
-        self._ahead, self._passed = b"", 0
         self._task: asyncio.Task[None] | None = None
         #: Calls for TLS that came while the thread was using it; None at other times.
         self._delayed: list[Callable[[], None]] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Start TLS."""
+        """Start TLS, which may need room for certificates until the handshake is done."""
         self._transport = cast("asyncio.Transport", transport)
         self._tls.connection_made(transport)
+        self._usage.grow(CERTIFICATES)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End TLS, and a handshake that waits for its turn."""
@@ -161,19 +183,15 @@ class ThreadedHandshake(asyncio.BufferedProtocol):
         self._call(self._tls.resume_writing)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Return the place for the next piece; what arrives waits for the handshake's turn."""
-        self._buffer = cast("memoryview", self._tls.get_buffer(sizehint))
-        if not self._usage.handshake_done:
-            self._buffer = self._buffer[:MAX_BYTES]
-        return self._buffer
+        """Return the place for the next piece."""
+        return cast("memoryview", self._tls.get_buffer(sizehint))
 
     def buffer_updated(self, nbytes: int) -> None:
         """Pass a piece on after the handshake, or continue the handshake with it."""
-        if self._usage.handshake_done:
-            self._tls.buffer_updated(nbytes)
-        else:
-            self._ahead = bytes(self._buffer[:nbytes])
-            self._continue()
+        self._tls.buffer_updated(nbytes)
+        if not self._usage.handshake_done:
+            self._transport.pause_reading()
+            self._task = asyncio.get_running_loop().create_task(self._compute())
 
     def _call(self, call: Callable[[], None]) -> None:
         """Call TLS, but not while the thread is using it."""
@@ -181,22 +199,6 @@ class ThreadedHandshake(asyncio.BufferedProtocol):
             call()
         else:
             self._delayed.append(call)
-
-    def _continue(self) -> None:
-        """Continue with as much as a handshake may have; the rest may be the first request."""
-        piece = self._ahead[: MAX_BYTES - self._passed]
-        if not piece:
-            self._usage.close_because("refused")
-            return
-        self._ahead = self._ahead[len(piece) :]
-        self._passed += len(piece)
-        self._pass_on(piece)
-        self._transport.pause_reading()
-        self._task = asyncio.get_running_loop().create_task(self._compute())
-
-    def _pass_on(self, piece: bytes) -> None:
-        self._tls.get_buffer(len(piece))[: len(piece)] = piece
-        self._tls.buffer_updated(len(piece))
 
     async def _compute(self) -> None:
         """Continue in the thread, in this connection's turn, and then in the event loop."""
@@ -214,11 +216,10 @@ class ThreadedHandshake(asyncio.BufferedProtocol):
             call()
         if self._transport.is_closing():
             return
-        self._pass_on(b"")
-        if self._ahead and self._usage.handshake_done:
-            self._pass_on(self._ahead)
-        elif self._ahead:
-            self._continue()
-            return
+        self._tls.get_buffer(0)
+        self._tls.buffer_updated(0)
+        if self._usage.handshake_done:
+            self._usage.shrink(CERTIFICATES)
+            self._turns.note_complete(self._usage.client_address)
         if not self._transport.is_closing():
             self._transport.resume_reading()

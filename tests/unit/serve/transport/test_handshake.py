@@ -9,17 +9,20 @@ from typing import Any, cast
 
 import pytest
 
-from tests.unit.serve.transport.test_budget import LIMITS, RecordedUsage
+from tests.unit.serve.transport.test_budget import RecordedUsage
 from webhook.serve.transport import handshake
-from webhook.serve.transport.budget import Budget
+from webhook.serve.transport.budget import Budget, Limits
 from webhook.serve.transport.handshake import (
-    MAX_BYTES,
+    CERTIFICATES,
+    COMPLETE_FOR,
     SLOW,
     SLOW_FOR,
     HandshakeTurns,
     SteppedContext,
     ThreadedHandshake,
 )
+
+LIMITS = Limits(connection=48 << 10, in_all=1 << 20, per_address=1 << 20)
 
 
 class Tls:
@@ -28,6 +31,7 @@ class Tls:
     def __init__(self) -> None:
         self.place = bytearray(1 << 17)
         self.calls: list[object] = []
+        self.done: Callable[[], None] = lambda: None
 
     def __getattr__(self, name: str) -> Any:
         return lambda *_: self.calls.append(name)
@@ -38,8 +42,10 @@ class Tls:
         return memoryview(self.place)
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Take a piece."""
+        """Take a piece, or, without bytes, the outcome of a computation."""
         self.calls.append(bytes(self.place[:nbytes]))
+        if not nbytes:
+            self.done()
 
 
 class Context:
@@ -50,14 +56,12 @@ class Context:
         self.may_end.set()
         self.began = asyncio.Event()
         self.seconds = 0.0
-        self.done: Callable[[], None] = lambda: None
         self._loop = asyncio.get_running_loop()
 
     def compute(self) -> float:
         """Compute until it may end."""
         self._loop.call_soon_threadsafe(self.began.set)
         self.may_end.wait(60)
-        self.done()
         return self.seconds
 
 
@@ -174,48 +178,32 @@ def test_a_connection_that_ends_while_it_waits_leaves_the_queue() -> None:
     _run(test)
 
 
-@pytest.mark.parametrize(("size", "ended"), [(MAX_BYTES, False), (MAX_BYTES + 1, True)])
-def test_a_handshake_has_a_limit(size: int, *, ended: bool) -> None:
-    """Each certificate takes time; here no handshake is ever complete."""
+def test_the_handshake_ends() -> None:
+    """Only then does it need no room for certificates, and nothing passes through a thread."""
 
     async def test() -> None:
         wire = Wire(HandshakeTurns())
-        wire.send(b"x" * 1000)
-        await _settle()
-        wire.send(b"x" * (size - 1000))
-        await _settle()
-        assert (wire.usage.ended, wire.usage.reason == "refused") == (ended, ended)
-        assert sum(len(call) for call in wire.tls.calls if isinstance(call, bytes)) == MAX_BYTES
-
-    _run(test)
-
-
-def test_the_first_request_follows_the_handshake() -> None:
-    """It may arrive with the end of the handshake; it is no part of it, however large it is."""
-
-    async def test() -> None:
-        wire = Wire(HandshakeTurns())
+        before = wire.usage.octets
         wire.send(b"hello")
         await _settle()
-        wire.context.done = wire.complete
-        wire.send(b"x" * (MAX_BYTES - 5) + b"r" * 5)
+        assert (wire.usage.octets, wire.transport.reads) == (before, True)
+        wire.tls.done = wire.complete
+        wire.send(b"certificate")
         await _settle()
-        assert wire.tls.calls[2:] == [b"x" * (MAX_BYTES - 5), b"", b"r" * 5]
-        wire.send(b"equest" * MAX_BYTES)
-        assert wire.tls.calls[5:] == [b"equest" * MAX_BYTES]
-        assert wire.transport.reads
+        assert (wire.usage.octets, wire.transport.reads) == (before - CERTIFICATES, True)
+        wire.context.began.clear()
+        wire.send(b"request")
+        assert wire.tls.calls[-1] == b"request"
+        assert not wire.context.began.is_set()
 
     _run(test)
 
 
-def test_little_waits_for_a_turn() -> None:
-    """A listener may have a thousand connections, each with such a buffer."""
+def test_certificates_need_room() -> None:
+    """A client that only declares them makes OpenSSL reserve it."""
 
     async def test() -> None:
-        wire = Wire(HandshakeTurns())
-        assert len(wire.protocol.get_buffer(1 << 16)) == MAX_BYTES
-        wire.complete()
-        assert len(wire.protocol.get_buffer(1 << 16)) > MAX_BYTES
+        assert Wire(HandshakeTurns()).usage.octets == LIMITS.connection + CERTIFICATES
 
     _run(test)
 
@@ -269,15 +257,54 @@ def test_a_slow_address_is_forgotten() -> None:
     _run(test)
 
 
+def test_a_complete_address_does_not_wait_for_strangers() -> None:
+    """An API server connects again while others send slow certificates, unless it is slow."""
+
+    async def test() -> None:
+        now = [0.0]
+        turns = HandshakeTurns(lambda: now[0])
+        turns.note_complete("a")
+        assert not await _waits(turns, "a", "b")
+        assert await _waits(turns, "c", "b")
+        now[0] = COMPLETE_FOR - 1
+        assert not await _waits(turns, "a", "b")
+        now[0] = COMPLETE_FOR
+        assert await _waits(turns, "a", "b")
+        turns.note_complete("a")
+        turns.note("a", SLOW)
+        turns.note("b", SLOW)
+        assert await _waits(turns, "a", "b")
+
+    _run(test)
+
+
+def test_a_complete_handshake_is_remembered() -> None:
+    """An incomplete one is not: anybody can begin one."""
+
+    async def test() -> None:
+        turns = HandshakeTurns()
+        wire = Wire(turns, "192.0.2.1")
+        wire.send(b"hello")
+        await _settle()
+        assert await _waits(turns, "192.0.2.1", "192.0.2.2")
+        wire.tls.done = wire.complete
+        wire.send(b"certificate")
+        await _settle()
+        assert not await _waits(turns, "192.0.2.1", "192.0.2.2")
+
+    _run(test)
+
+
 def test_few_addresses_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their number is limited."""
+    """Their number is limited; the one that was added first is forgotten."""
 
     async def test() -> None:
         monkeypatch.setattr(handshake, "_MAX_ADDRESSES", 2)
         turns = HandshakeTurns()
-        for address in "abc":
+        for address in "abac":
             turns.note(address, SLOW)
-        assert await _waits(turns, "d", "a")
+        assert await _waits(turns, "d", "b")
+        assert not await _waits(turns, "d", "a")
         assert not await _waits(turns, "d", "c")
 
     _run(test)
