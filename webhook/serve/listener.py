@@ -27,9 +27,9 @@ _MIB = 1 << 20
 #: The memory that the connections of each listener may use, chosen so that no client can push
 #: the process beyond 300 MiB: it uses 70 MiB at its start, and the densest body takes 120 MiB
 #: during its decision. A TLS connection takes 48 KiB before its first request, so one address may
-#: have 853 connections to /mutate, and with client certificates begin 276 handshakes at once; an API
-#: server has at most 200 such requests in flight (--max-mutating-requests-inflight). The largest answer to a preview counts as 32 MiB until its
-#: connection ends.
+#: have 853 connections to /mutate, and with client certificates 276 handshakes; an API server has
+#: at most 200 such requests in flight (--max-mutating-requests-inflight). The largest answer to a
+#: preview counts as 32 MiB until its connection ends.
 LIMITS = {
     "mutate": Limits(connection=48 << 10, in_all=48 * _MIB, per_address=40 * _MIB),
     "preview": Limits(connection=48 << 10, in_all=40 * _MIB, per_address=36 * _MIB),

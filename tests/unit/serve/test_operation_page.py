@@ -34,7 +34,8 @@ from webhook.serve.listener import LIMITS
 from webhook.serve.metrics import FabricNodeCounts, Metrics
 from webhook.serve.options import ServeOptions
 from webhook.serve.transport.connection import BESIDE_BODY, FIELDS, PIPELINED
-from webhook.serve.transport.handshake import HANDSHAKE_SECONDS, MAX_BYTES
+from webhook.serve.transport.handshake import HANDSHAKE_SECONDS
+from webhook.serve.transport.tls_limits import HANDSHAKE_BYTES
 from webhook.serve.waiting_requests import WaitingRequests, WaitingRequestsMetric
 
 PAGE = DOCS / "operation.md"
@@ -126,7 +127,7 @@ def test_metrics_are_up_to_date() -> None:
         f"{LIMITS['health'].connection >> 10} KiB without",
         f"{LIMITS['mutate'].per_address // LIMITS['mutate'].connection:,} silent ones",
         f"| TLS handshake | {HANDSHAKE_SECONDS:g} s |",
-        f"its certificates included | {MAX_BYTES >> 10} KiB |",
+        f"its certificates included | {HANDSHAKE_BYTES >> 10} KiB |",
         f"{MAX_VALUES:,} values or {MAX_OBJECTS:,} objects",
         f"{BESIDE_BODY >> 10} KiB and {FIELDS} fields",
         f"{PIPELINED} that wait",
