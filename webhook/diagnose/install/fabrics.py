@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 from webhook.config.custom_resource import CONFIGURATION_TITLE
 from webhook.diagnose.install.facts import CHECKED, InstallFacts
-from webhook.diagnose.install.records import ConfigurationRecord
+from webhook.diagnose.install.records import ConfigurationRecord, running_pods
 from webhook.model.finding import Code, Finding
 from webhook.model.names import counted, enumerated
 
@@ -40,7 +40,8 @@ _CONDITIONS = ("Valid", "Active", "Called", "Ready")
 def fabric_findings(facts: InstallFacts, reported: Collection[str]) -> Iterator[Finding]:
     """Yield findings on the configuration; `reported`: codes of findings on other parts.
 
-    A replica reports what is wrong with a webhook configuration in a condition, too.
+    A replica reports what is wrong with a webhook configuration in a condition, too. Without a
+    replica, nobody updates the status.
     """
     reading = facts.configuration
     if reading.obstacle:
@@ -48,7 +49,7 @@ def fabric_findings(facts: InstallFacts, reported: Collection[str]) -> Iterator[
     elif reading.manifest is None:
         text = f"{CONFIGURATION_TITLE} does not exist, so no pod gets RDMA"
         yield NO_FABRICS.finding("error", text)
-    else:
+    elif facts.pods.manifest is None or running_pods(facts.pods.manifest):
         configuration = ConfigurationRecord.model_validate(reading.manifest)
         yield from _condition_findings(configuration, reported)
         yield from _node_findings(configuration)

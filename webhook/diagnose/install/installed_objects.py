@@ -12,8 +12,13 @@ from webhook.admission.expected_registration import (
 from webhook.admission.registration import CONFIGURATIONS
 from webhook.admission.selection import OTHER_SERVICE, SELECTS_TOO_LITTLE, SELECTS_TOO_MUCH
 from webhook.diagnose.install.facts import CHECKED, NAME, InstallFacts, Reading, unread_findings
-from webhook.diagnose.install.records import DefinitionRecord, DeploymentRecord, ready_endpoints
-from webhook.model.finding import Code, Finding
+from webhook.diagnose.install.records import (
+    DefinitionRecord,
+    DeploymentRecord,
+    ready_endpoints,
+    waiting_reasons,
+)
+from webhook.model.finding import Code, Finding, Level
 from webhook.model.names import capitalized, counted, enumerated
 from webhook.model.remedies import APPLY_AGAIN, RESTORE
 
@@ -29,8 +34,15 @@ DEFINITION_NOT_SERVED = Code(
 REPLICAS_UNAVAILABLE = Code(
     "ReplicasUnavailable",
     "The Deployment has fewer ready replicas than it should have, or none.",
-    "Find the reason with kubectl -n NAMESPACE describe pods, and with kubectl -n NAMESPACE logs "
-    "deployment/rdma-webhook.",
+    "Find the reason with kubectl -n NAMESPACE describe pods --show-events, and with kubectl -n "
+    "NAMESPACE logs deployment/rdma-webhook.",
+)
+ROLLOUT_INCOMPLETE = Code(
+    "RolloutIncomplete",
+    "Replicas are ready, but not all of them have the template of the Deployment, as during an "
+    "upgrade.",
+    "Wait for kubectl -n NAMESPACE rollout status deployment/rdma-webhook. If it does not end, "
+    "find the reason with kubectl -n NAMESPACE describe pods --show-events.",
 )
 NO_ENDPOINTS = Code(
     "NoEndpoints",
@@ -69,6 +81,7 @@ CODES = (
     OBJECT_MISSING,
     DEFINITION_NOT_SERVED,
     REPLICAS_UNAVAILABLE,
+    ROLLOUT_INCOMPLETE,
     NO_ENDPOINTS,
     NO_WEBHOOK_CONFIGURATION,
     _SELECTS_TOO_LITTLE,
@@ -139,10 +152,19 @@ def _deployment_finding(facts: InstallFacts) -> Finding:
         remedy = f"Run: kubectl -n {facts.names.namespace} scale deployment {NAME} --replicas=2."
         return REPLICAS_UNAVAILABLE.finding("error", text, remedy)
     text = f"{reading.title}: {ready} of {counted(desired, 'replica')} ready"
+    reasons = "".join(f"; {reason}" for reason in waiting_reasons(facts.pods.manifest))
     if ready < desired:
-        remedy = REPLICAS_UNAVAILABLE.remedy.replace("NAMESPACE", facts.names.namespace)
-        return REPLICAS_UNAVAILABLE.finding("warning" if ready else "error", text, remedy)
+        level: Level = "warning" if ready else "error"
+        return _of_namespace(REPLICAS_UNAVAILABLE, level, text + reasons, facts)
+    updated = deployment.status.updated_replicas
+    if updated < desired or reasons:
+        text += f", but {updated} of {desired} updated" if updated < desired else ""
+        return _of_namespace(ROLLOUT_INCOMPLETE, "warning", text + reasons, facts)
     return CHECKED.finding("ok", text)
+
+
+def _of_namespace(code: Code, level: Level, text: str, facts: InstallFacts) -> Finding:
+    return code.finding(level, text, code.remedy.replace("NAMESPACE", facts.names.namespace))
 
 
 def _service_findings(facts: InstallFacts) -> Iterator[Finding]:

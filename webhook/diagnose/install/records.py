@@ -48,6 +48,7 @@ class _DeploymentSpec(LenientObject):
 
 class _DeploymentStatus(LenientObject):
     ready_replicas: Number = 0
+    updated_replicas: Number = 0
 
 
 class DeploymentRecord(KubernetesObject):
@@ -69,6 +70,16 @@ def running_pods(pods: Manifest | None) -> list[PodRecord]:
     """Return the pods that run and are not being deleted."""
     records = (PodRecord.read(pod) for pod in items_of(pods))
     return [pod for pod in records if pod.status.phase == "Running" and not pod.metadata.is_deleted]
+
+
+def waiting_reasons(pods: Manifest | None) -> list[str]:
+    """Return why containers of the pods have not started: "webhook-a waits: ImagePullBackOff"."""
+    return [
+        f"{pod.metadata.name} waits: {waiting.reason}"
+        for pod in map(PodRecord.read, items_of(pods))
+        for container in pod.status.container_statuses
+        if (waiting := container.state.waiting) is not None and waiting.reason
+    ]
 
 
 class _EndpointConditions(LenientObject):

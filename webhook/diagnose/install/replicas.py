@@ -69,9 +69,14 @@ def replica_findings(facts: InstallFacts) -> Iterator[Finding]:
 
 
 def _reports(facts: InstallFacts, manifest: Manifest) -> dict[str, ReplicaReport]:
+    """Return the entries of replicas that run, or all recent ones if the pods are not known."""
     status = manifest.get("status")
     stored = replica_reports(status if isinstance(status, dict) else {})
-    return live_reports(stored, facts.clocks.now)
+    reports = live_reports(stored, facts.clocks.now)
+    if facts.pods.manifest is None:
+        return reports
+    running = {pod.metadata.name for pod in running_pods(facts.pods.manifest)}
+    return {name: report for name, report in reports.items() if name in running}
 
 
 def _readiness_findings(facts: InstallFacts) -> Iterator[Finding]:

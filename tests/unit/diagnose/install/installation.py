@@ -92,7 +92,10 @@ class Installation:
         for kind, name in (("Mutating", "zz-rdma-webhook"), ("Validating", "rdma-webhook")):
             registration = self[f"{kind}WebhookConfiguration", name]["webhooks"][0]
             registration["clientConfig"]["caBundle"] = BUNDLE
-        self["Deployment", "rdma-webhook"]["status"] = {"readyReplicas": 2}
+        self["Deployment", "rdma-webhook"]["status"] = {
+            "readyReplicas": 2,
+            "updatedReplicas": 2,
+        }
         self["CustomResourceDefinition", "fabricconfigurations.rdma.lab"]["status"] = {
             "conditions": [{"type": "Established", "status": "True"}]
         }

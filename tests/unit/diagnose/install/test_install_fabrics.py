@@ -127,3 +127,11 @@ def test_no_condition_is_true(installation: Installation) -> None:
     (finding,) = installation.findings()
     assert finding.text == "Valid is False: fabrics[0] has no name."
     assert len(installation.texts("fabrics")) == 2
+
+
+def test_a_status_that_nobody_updates(installation: Installation) -> None:
+    """Without replicas, conditions of before are no proof of anything."""
+    installation.pods.clear()
+    assert not [text for text in installation.texts("fabrics") if "Valid" in text]
+    installation.refused["/api/v1/namespaces/rdma-webhook/pods"] = 403
+    assert [text for text in installation.texts("fabrics") if "Valid" in text]

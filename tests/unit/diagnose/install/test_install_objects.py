@@ -130,10 +130,49 @@ def test_replicas_that_are_not_ready(
     installation["Deployment", "rdma-webhook"]["spec"]["replicas"] = desired
     installation["Deployment", "rdma-webhook"]["status"]["readyReplicas"] = ready
     remedy = (
-        "Find the reason with kubectl -n rdma-webhook describe pods, and with kubectl -n "
-        "rdma-webhook logs deployment/rdma-webhook."
+        "Find the reason with kubectl -n rdma-webhook describe pods --show-events, and with "
+        "kubectl -n rdma-webhook logs deployment/rdma-webhook."
     )
     assert installation.findings() == [Finding(level, "ReplicasUnavailable", text, remedy)]
+
+
+def _wait_for_image(pod: dict[str, Any]) -> None:
+    waiting = {"waiting": {"reason": "ImagePullBackOff", "message": "x"}}
+    pod["status"]["containerStatuses"] = [{"state": {"running": {}}}, {"state": waiting}]
+
+
+def test_a_replica_that_waits_for_its_image(installation: Installation) -> None:
+    """The reason is given, since kubectl shows the events of several pods only on request."""
+    installation["Deployment", "rdma-webhook"]["status"]["readyReplicas"] = 1
+    _wait_for_image(installation.pods[1])
+    (finding,) = installation.findings()
+    assert (finding.code, finding.text) == (
+        "ReplicasUnavailable",
+        "Deployment rdma-webhook: 1 of 2 replicas ready; webhook-b waits: ImagePullBackOff",
+    )
+
+
+_ROLLOUT_REMEDY = (
+    "Wait for kubectl -n rdma-webhook rollout status deployment/rdma-webhook. If it does not end, "
+    "find the reason with kubectl -n rdma-webhook describe pods --show-events."
+)
+
+
+def test_an_incomplete_rollout(installation: Installation) -> None:
+    """The replicas from before the change go on, so all are ready."""
+    installation["Deployment", "rdma-webhook"]["status"]["updatedReplicas"] = 1
+    text = "Deployment rdma-webhook: 2 of 2 replicas ready, but 1 of 2 updated"
+    finding = Finding("warning", "RolloutIncomplete", text, _ROLLOUT_REMEDY)
+    assert installation.findings() == [finding]
+
+
+def test_a_rollout_that_cannot_end(installation: Installation) -> None:
+    """A new replica waits for its image, say, while the others are ready."""
+    installation.pods.append({"metadata": {"name": "webhook-c"}, "status": {"phase": "Pending"}})
+    _wait_for_image(installation.pods[2])
+    text = "Deployment rdma-webhook: 2 of 2 replicas ready; webhook-c waits: ImagePullBackOff"
+    finding = Finding("warning", "RolloutIncomplete", text, _ROLLOUT_REMEDY)
+    assert installation.findings() == [finding]
 
 
 @pytest.mark.parametrize("status", [{}, {"readyReplicas": 2}])

@@ -206,3 +206,11 @@ def test_a_status_of_another_form(installation: Installation) -> None:
     installation.configuration["status"] = "none"
     codes = [finding.code for finding in installation.findings()]
     assert codes == ["ReplicaNotReported", "ReplicaNotReported", "StatusOutdated"]
+
+
+def test_entries_of_replicas_that_have_ended(installation: Installation) -> None:
+    """They do not count, for a few minutes after a rollout."""
+    replicas = installation.configuration["status"]["replicas"]
+    replicas["webhook-before"] = {**replicas["webhook-a"], "version": "1.4.1"}
+    assert installation.findings() == []
+    assert any("2 replicas" in text and VERSION in text for text in installation.texts("replicas"))
