@@ -14,7 +14,7 @@ DEV := $(VENV)/.dev
 
 # The rings of tests that exist, cheapest first; `test` fails if there are none.
 FAST_TESTS := $(wildcard tests/unit tests/property tests/golden)
-ALL_TESTS := $(strip $(FAST_TESTS) $(wildcard tests/integration))
+ALL_TESTS := $(strip $(FAST_TESTS) $(wildcard tests/integration tests/browser))
 # The last rings have one cluster for all tests of a run, so they run without workers. Where a cluster
 # cannot run, they are skipped with a line that says why; in CI that is a failure.
 END_TO_END = K8S=$(K8S) $(PYTEST) tests/e2e
@@ -63,7 +63,7 @@ MUTMUT := $(MUTANTS_VENV)/.mutmut-$(MUTMUT_VERSION)
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install dev run lint type fmt test-fast test test-deps promtool helm cluster-deps cluster cluster-down test-e2e test-faults test-soak without-cluster on-one-cluster on-another image image-twice fuzz fuzz-short mutants golden experiments experiments-deps cov bench bench-cluster schema lock audit release test-release clean distclean
+.PHONY: help install dev run lint type fmt test-fast test test-deps promtool helm cluster-deps cluster cluster-down test-e2e test-faults test-soak without-cluster on-one-cluster on-another image image-twice fuzz fuzz-short mutants golden experiments experiments-deps cov bench bench-cluster schema lock audit release screenshots test-release clean distclean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -156,16 +156,20 @@ golden: $(DEV) schema  ## rewrite what tests expect and what docs quote; look at
 
 # Real MPI launchers; shells: busybox for scripts in pods, fish and zsh for completion; and UCX's
 # perftest, which tells whether processes connect with the interfaces that we write, over iproute2's
-# namespaces; and sudo and gosu, which change the user. If one is missing, its tests are skipped, each
-# with a line that says so; in CI a skipped test is a failure.
-DEBIAN := openmpi-bin mpich busybox-static curl fish zsh ucx-utils iproute2 sudo gosu
+# namespaces; and sudo and gosu, which change the user; and a browser, unless there is one. If one is
+# missing, its tests are skipped, each with a line that says so; in CI a skipped test is a failure.
+DEBIAN := openmpi-bin mpich busybox-static curl fish zsh ucx-utils iproute2 sudo gosu \
+	$(if $(shell command -v chromium google-chrome),,chromium)
 
-test-deps:  ## install the Debian packages that the integration tests run (root)
+test-deps:  ## install the Debian packages that the integration and browser tests run (root)
 	@dpkg -s $(DEBIAN) >/dev/null 2>&1 || { apt-get update -qq && \
 		DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $(DEBIAN); }
 
 promtool: $(DEV)  ## build Prometheus' promtool, which evaluates the alert rules in integration tests (Go 1.26)
 	@$(BIN)/python -m tests.cluster build promtool
+
+screenshots: $(DEV)  ## write pictures of the page to .cache/screenshots
+	@$(BIN)/python -m tests.browser.screenshots
 
 # They render the manifests and the chart, which must be the same.
 helm: $(DEV)  ## build Helm 3, Helm 4 and kubectl, with which integration tests render the manifests (Go 1.26)

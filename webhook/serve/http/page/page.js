@@ -5,9 +5,7 @@
 
 const MAX_BYTES = 8 << 20; // as the server
 const MAX_LINK = 64 << 10; // mail and chat programs cut longer addresses
-const MAX_ROWS = 2000; // shown at once
-const MAX_CHARACTERS = 2000; // of a line or of the server's sentence
-const MAX_NOTES = 200;
+const MAX_SHOWN = 2000; // rows or notes, and characters of a line
 const TYPING_PAUSE = 400; // milliseconds
 const LINK_PREFIX = "#input=";
 /** The sign and the tone of a headline. @type {Record<string, string[]>} */
@@ -36,7 +34,6 @@ const WORDS = {
 const INVISIBLE = new RegExp(
   "(?! )[\\p{C}\\p{Z}]|[\\u034f\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u2800\\u3164" +
   "\\ufe00-\\ufe0f\\uffa0\\u{1d173}-\\u{1d17a}\\u{e0100}-\\u{e01ef}]", "gu");
-
 /** Escape invisible characters, such as marks of the direction of text. @param {string} text */
 const visible = (text) => text.replace(INVISIBLE, (character) => {
   if ("\t\n\r".includes(character)) return JSON.stringify(character).slice(1, -1);
@@ -76,7 +73,6 @@ const emptyState = byId("empty");
 const say = (id, sentence) => { byId(id).textContent = visible(sentence); };
 
 // The request.
-
 let [aborter, timer] = [new AbortController(), 0];
 /** @returns {Input} */
 const readInput = () => ({ text: textBox.value, namespace: namespace.value.trim() || "default",
@@ -117,7 +113,7 @@ function showAnswer({ ok, headers }, text, input) {
   const type = headers.get("content-type") ?? "";
   if (ok && type.startsWith("application/json")) return showPreview(JSON.parse(text), input);
   if (ok || !type.startsWith("text/plain")) return showProblem(WORDS.foreign);
-  const sentence = text.trim().slice(0, MAX_CHARACTERS).replace(/^body: /, "");
+  const sentence = text.trim().slice(0, MAX_SHOWN).replace(/^body: /, "");
   showProblem(sentence, placeButton(sentence));
 }
 
@@ -145,7 +141,6 @@ function select(box, line, column) {
 }
 
 // The states of the result.
-
 /** @param {string} spoken @param {Child[]} parts */
 function show(spoken, ...parts) {
   result.replaceChildren(el("div", {}, ...parts));
@@ -201,14 +196,13 @@ function podList(summary, decisions, choose) {
 
 /** @param {string[]} notes */
 function notesPart(notes) {
-  const hidden = notes.length - MAX_NOTES;
+  const hidden = notes.length - MAX_SHOWN;
   return notes.length > 0 && section("Notes", el("ul", { class: "notes" },
-    ...notes.slice(0, MAX_NOTES).map((text) => el("li", {}, text)),
+    ...notes.slice(0, MAX_SHOWN).map((text) => el("li", {}, text.replace(/^body: /, ""))),
     hidden > 0 && el("li", {}, `${counted(hidden, "more note")} (see the JSON output)`)));
 }
 
 // One pod.
-
 /** @param {Preview} answer @param {number} index @param {Input} input */
 function podPart(answer, index, input) {
   const decision = answer.decisions[index];
@@ -256,8 +250,9 @@ function warningsPart({ because, ifCalled, hint, mistakes, outcomes, message, al
   const sentences = [hint, ...mistakes].map((sentence) => [sentence, ""]);
   if (ifCalled) {
     const verdict = allowed ? IF_CALLED[ifCalled.rdma] : "the pod would be denied";
-    const text = `if the webhook were called, ${verdict}: ${ifCalled.message}`;
-    sentences.unshift([text, ifCalled.rdma === "yes" ? "" : ifCalled.reason]);
+    const [assumptions] = /, assuming .*$/.exec(ifCalled.message) ?? [""];
+    const rest = ifCalled.rdma === "yes" ? assumptions : `: ${ifCalled.message}`;
+    sentences.unshift([`if the webhook were called, ${verdict}${rest}`, ifCalled.reason]);
   }
   const repeated = [because?.message, ifCalled?.message, hint].join();
   if (because && !repeated.includes(message)) sentences.push([message, reason]);
@@ -296,9 +291,10 @@ function outcomeList(outcomes) {
 }
 
 /** @param {Decision} decision @param {Preview} answer */
-function codesPart({ because, reason, ifCalled, outcomes }, { codes }) {
+function codesPart({ because, reason, message, ifCalled, outcomes }, { codes }) {
   const loud = outcomes.filter(({ status }) => status === "warned" || status === "failed");
-  const named = [because, ifCalled, { reason }, ...loud].map((cause) => cause?.reason);
+  const own = message ? { reason } : null;
+  const named = [because, ifCalled, own, ...loud].map((cause) => cause?.reason);
   const rows = [...new Set(named)].flatMap((code) => (code && codes[code] ? [
     el("dt", { id: `code-${code}`, tabindex: "-1" }, code), el("dd", {}, codes[code].meaning),
     codes[code].remedy && el("dd", { class: "remedy" }, codes[code].remedy)] : []));
@@ -329,8 +325,8 @@ function changesPart(answer, index, { text }) {
 /** Append the next rows, and offer to append more.
  * @param {HTMLElement} table @param {HTMLElement} more @param {(() => Node)[]} makers */
 function fill(table, more, makers) {
-  table.append(...makers.slice(0, MAX_ROWS).map((make) => make()));
-  const rest = makers.slice(MAX_ROWS);
+  table.append(...makers.slice(0, MAX_SHOWN).map((make) => make()));
+  const rest = makers.slice(MAX_SHOWN);
   more.replaceChildren(rest.length ? button(`Show more: ${counted(rest.length, "line")} to go`,
     () => fill(table, more, rest)) : "");
 }
@@ -357,17 +353,16 @@ function* rowMakers(hunks, index, lines, answer) {
   }
 }
 
-/** Make a button for lines that do not change, or, with `others`, that may change for other pods,
- * whose numbers after the change are not shown. @param {string[]} lines @param {number} before
- * @param {number} after @param {boolean} others */
+/** Hide lines that do not change or, with `others`, that do for other pods, behind a button.
+ * @param {string[]} lines @param {number} before @param {number} after @param {boolean} others */
 function gap(lines, before, after, others) {
-  const rest = lines.slice(MAX_ROWS);
+  const rest = lines.slice(MAX_SHOWN);
   const node = el("div", { class: "gap", role: "row" }, el("span", { role: "cell" },
     button(`… ${counted(lines.length, others ? "other line" : "unchanged line")}`, () => {
-      const rows = lines.slice(0, MAX_ROWS).map((line, offset) => rowNode(
+      const rows = lines.slice(0, MAX_SHOWN).map((line, offset) => rowNode(
         { kind: "same", before: line, after: line, reasons: [] },
         [before + offset, others ? "" : after + offset], []));
-      const next = rest.length && gap(rest, before + MAX_ROWS, after + MAX_ROWS, others);
+      const next = rest.length && gap(rest, before + MAX_SHOWN, after + MAX_SHOWN, others);
       node.replaceWith(...rows, next || "");
       rows[0].tabIndex = -1;
       rows[0].focus();
@@ -385,12 +380,12 @@ const rowNode = ({ kind, before, after }, numbers, chips) =>
  * @param {number | ""} number @param {Child[]} chips */
 function cell(side, tag, text, number, chips) {
   if (text === null) return el("div", { class: `cell ${side} blank`, role: "cell" });
-  const hidden = text.length - MAX_CHARACTERS;
+  const hidden = text.length - MAX_SHOWN;
   return el("div", { class: `cell ${side}`, role: "cell" },
     el("span", { class: "number" }, `${number}`),
     el("span", { class: "mark", "aria-hidden": "true" }),
     el("span", { class: "line" }, chips.length > 0 && el("span", { class: "chips" }, ...chips),
-      el(tag, {}, text.slice(0, MAX_CHARACTERS)),
+      el(tag, {}, text.slice(0, MAX_SHOWN)),
       hidden > 0 && el("span", { class: "soft" }, `… ${counted(hidden, "more character")}`)));
 }
 
@@ -462,11 +457,17 @@ form.addEventListener("submit", (event) => {
   event.preventDefault();
   preview(true);
 });
-form.addEventListener("input", ({ target }) => {
-  if (target === byId("file")) return;
+form.addEventListener("input", () => {
   changed();
   clearTimeout(timer);
   timer = setTimeout(() => preview(false), TYPING_PAUSE);
+});
+textBox.addEventListener("paste", (event) => {
+  const text = event.clipboardData?.getData("text/plain") ?? "";
+  if (text.length < MAX_LINK) return; // chromium would take minutes for a long one
+  event.preventDefault();
+  textBox.setRangeText(text, textBox.selectionStart, textBox.selectionEnd, "end");
+  useText(textBox.value);
 });
 addEventListener("keydown", ({ key, ctrlKey, metaKey }) => {
   if (key === "Enter" && (ctrlKey || metaKey)) form.requestSubmit();
@@ -478,9 +479,8 @@ byId("file").addEventListener("change", ({ target }) => {
   useFiles([...(box.files ?? [])]);
   box.value = "";
 });
-for (const id of ["example", "first-example"]) {
-  byId(id).addEventListener("click", () => useText(byId("example-text").textContent ?? ""));
-}
+const useExample = () => useText(byId("example-text").textContent ?? "");
+for (const id of ["example", "first-example"]) byId(id).addEventListener("click", useExample);
 byId("copy").addEventListener("click", copyLink);
 byId("fabrics").addEventListener("toggle", async () => {
   const answer = fetch("fabrics?output=text").then((response) => response.text());

@@ -1,0 +1,193 @@
+"""One pod's result: verdict, warnings, lines before and after, outcomes and codes."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.browser.inputs import (
+    CONFIG_MAP,
+    DENIED,
+    EQUIPPED,
+    MISSPELLED,
+    NOT_OPTED_IN,
+    RDMA_OFF,
+    SEVERAL,
+    many_changes,
+)
+from tests.browser.visit import Visit
+
+pytestmark = pytest.mark.browser
+
+
+def _texts(rows: Locator, selector: str) -> list[str]:
+    return [text.strip() for text in rows.locator(selector).all_inner_texts()]
+
+
+@pytest.mark.parametrize(
+    ("text", "sign", "headline", "reason"),
+    [
+        (EQUIPPED, "✔", "equipped for RDMA over v100-ib", "are right for RDMA"),
+        (RDMA_OFF, "✘", "no RDMA over v100-ib", "container trainer sets NCCL_IB_DISABLE=1"),
+        (DENIED, "✘", "denied", "annotation rdma.lab/fabric names 'nowhere'"),
+        (NOT_OPTED_IN, "○", "not opted in", "the pod has no annotation rdma.lab/enable"),
+    ],
+    ids=["equipped", "rdma-off", "denied", "not-opted-in"],
+)
+def test_the_verdict_comes_first(
+    visit: Visit, text: str, sign: str, headline: str, reason: str
+) -> None:
+    """The first thing in the result is the verdict: sign, headline and reason."""
+    visit.preview(text)
+    card = visit.result.locator(".parts > :first-child")
+    expect(card.locator("h2")).to_have_text(headline)
+    expect(card.locator(".sign")).to_have_text(sign)
+    expect(card.locator(".reason")).to_contain_text(reason)
+
+
+def test_a_screen_reader_hears_the_verdict(visit: Visit) -> None:
+    """A live region names the pod and its verdict."""
+    visit.preview(EQUIPPED)
+    expect(visit.page.locator("#announcement")).to_have_text("Pod lab/equipped: equipped for RDMA")
+
+
+def test_a_code_leads_to_its_explanation(visit: Visit) -> None:
+    """The code of the verdict opens and focuses what it means, and leaves the address alone."""
+    visit.preview(RDMA_OFF)
+    visit.result.locator(".card").get_by_role("button", name="NcclIbDisabled").click()
+    term = visit.page.locator("#code-NcclIbDisabled")
+    expect(term).to_be_focused()
+    expect(visit.result.locator("dd").first).to_contain_text("turns off RDMA for NCCL only")
+    assert visit.page.url == visit.address
+
+
+def test_a_remedy_follows_the_reason(visit: Visit) -> None:
+    """A pod without RDMA shows what to do; an equipped one shows neither remedy nor code."""
+    visit.preview(RDMA_OFF)
+    expect(visit.result.locator(".card .remedy")).to_contain_text("remove NCCL_IB_DISABLE")
+    visit.preview(EQUIPPED)
+    expect(visit.headline).to_contain_text("equipped")
+    expect(visit.result.locator(".card").locator(".remedy, button")).to_have_count(0)
+
+
+def test_a_pod_can_be_shown_as_if_it_had_opted_in(visit: Visit) -> None:
+    """A button checks the assumption and previews again."""
+    visit.preview(NOT_OPTED_IN)
+    visit.button("Preview as if it had opted in").click()
+    expect(visit.headline).to_have_text("equipped for RDMA over v100-ib")
+    expect(visit.page.get_by_label("As if every pod")).to_be_checked()
+
+
+def test_warnings_and_mistakes(visit: Visit) -> None:
+    """Misspelled fields and warnings of mutations are listed with their codes."""
+    visit.preview(MISSPELLED)
+    warnings = visit.section("Warnings").get_by_role("listitem")
+    expect(warnings).to_have_text(
+        ["spec.containers[0].resource is not a field of a container (did you mean resources?)"]
+    )
+    visit.preview(RDMA_OFF)
+    expect(warnings).to_have_text(
+        ["env, container trainer: your NCCL_IB_DISABLE=1 turns NCCL's RDMA off NcclIbDisabled"]
+    )
+
+
+def test_lines_before_and_after(visit: Visit) -> None:
+    """Each line has its number on its side, and the name of what changed it."""
+    visit.preview(f"{CONFIG_MAP}---\n{EQUIPPED}")
+    rows = visit.section("Before and after").get_by_role("row")
+    changed = rows.filter(has=visit.page.locator("del"))
+    expect(changed).to_have_count(1)
+    expect(changed.locator(".number")).to_have_text(["15", "15"])
+    expect(changed.locator("del")).to_have_text(
+        "    resources: {limits: {nvidia.com/v100: 8, memory: 64Gi}}", use_inner_text=True
+    )
+    expect(changed.locator("ins")).to_contain_text('rdma/rdma_v100: "1"')
+    assert _texts(changed, ".chip > button") == ["rdma-resources", "memory-limit"]
+    added = rows.filter(has=visit.page.locator("ins"), has_not=visit.page.locator("del"))
+    expect(added.first.locator(".number")).to_have_text(["16"])
+    expect(added.first.locator("ins")).to_have_text("securityContext:")
+    assert _texts(added, ".chip > button") == ["ipc-lock", "env", "hcoll"]
+
+
+def test_a_chip_explains_a_change(visit: Visit) -> None:
+    """The name of a mutation shows on focus and on hover what it did, until Escape."""
+    visit.preview(EQUIPPED)
+    chip = visit.button("rdma-resources").first
+    expect(chip).to_have_accessible_description("requested rdma/rdma_v100: 1")
+    tip = visit.page.locator(".tip", has_text="requested rdma/rdma_v100: 1").first
+    expect(tip).to_be_hidden()
+    chip.focus()
+    expect(tip).to_be_visible()
+    visit.page.keyboard.press("Escape")
+    expect(tip).to_be_hidden()
+    visit.text_box.focus()
+    chip.hover()
+    expect(tip).to_be_visible()
+
+
+def test_unchanged_lines_are_hidden_until_asked_for(visit: Visit) -> None:
+    """A button shows the lines between the changes, with their numbers on both sides."""
+    visit.preview(EQUIPPED + "# end\n" * 8)
+    section = visit.section("Before and after")
+    section.get_by_role("button", name="… 5 unchanged lines").click()
+    last = section.get_by_role("row").last
+    expect(last.locator("code")).to_have_text(["# end", "# end"])
+    before, after = (int(number) for number in _texts(last, ".number"))
+    assert before == 19
+    assert after > before
+
+
+def test_outcomes(visit: Visit) -> None:
+    """What was applied has a line with its reason; what was skipped is folded up."""
+    visit.preview(EQUIPPED)
+    section = visit.section("What the webhook does")
+    expect(section.get_by_role("listitem").first).to_have_text(
+        "appliedipc-lockadded capability IPC_LOCK, so that memory can be registered · trainer"
+    )
+    skipped = section.get_by_text("the fabric has no networks")
+    expect(skipped).to_be_hidden()
+    section.get_by_text("Nothing to do or skipped").click()
+    expect(skipped).to_be_visible()
+
+
+def test_several_pods(visit: Visit) -> None:
+    """A summary, a list with each verdict, and the chosen pod with its own changes only."""
+    visit.preview(SEVERAL)
+    expect(visit.result.locator("h2").first).to_have_text("1 of 4 pods equipped for RDMA")
+    labels = visit.result.locator(".pods label")
+    expect(labels).to_have_text(
+        [
+            "✔Pod lab/equippedequipped for RDMA",
+            "○Pod lab/silentnot opted in",
+            "✘Pod lab/tcpno RDMA",
+            "✘Pod lab/denieddenied",
+        ]
+    )
+    expect(visit.headline).to_have_text("equipped for RDMA over v100-ib")
+    labels.nth(2).click()
+    expect(visit.headline).to_have_text("no RDMA over v100-ib")
+    section = visit.section("Before and after")
+    expect(section.get_by_role("button", name="other lines")).to_be_visible()
+    expect(section.get_by_role("button", name="ipc-lock")).to_have_count(1)
+    expect(visit.page.locator("#announcement")).to_have_text("Pod lab/tcp: no RDMA")
+    expect(visit.section("Notes")).to_contain_text("ConfigMap settings")
+
+
+def test_long_lines_and_gaps_are_shown_in_parts(visit: Visit) -> None:
+    """At most 2,000 unchanged lines appear at once, and 2,000 characters of a line."""
+    pod = EQUIPPED.replace("spec:\n", "spec:\n" + "  #\n" * 5000)
+    visit.paste(pod.replace("containers:", f"containers: # {'x' * 3000}"))
+    section = visit.section("Before and after")
+    expect(section).to_contain_text("… 1,016 more characters")
+    section.get_by_role("button", name="… 5,007 unchanged lines").click()
+    expect(section.get_by_role("button", name="… 3,007 unchanged lines")).to_be_visible()
+
+
+def test_more_rows_on_request(visit: Visit) -> None:
+    """If a pod changes in more rows than are shown at once, a button appends the others."""
+    visit.paste(many_changes(99))
+    section = visit.section("Before and after")
+    expect(section.get_by_role("row")).to_have_count(2000)
+    section.get_by_role("button", name="Show more").click()
+    expect(section.get_by_role("button", name="Show more")).to_have_count(0)
+    assert section.get_by_role("row").count() > 2000
