@@ -55,6 +55,6 @@ def hostile(lines: int) -> str:
 
 
 def many_changes(containers: int) -> str:
-    """Return a pod with as many more containers, in each of which about twenty lines change."""
+    """Return a pod with as many more containers; about twenty lines change for each."""
     more = "  - name: c{}\n    image: x\n    resources: {{limits: {{nvidia.com/v100: 1}}}}\n"
     return EQUIPPED + "".join(map(more.format, range(containers)))

@@ -23,7 +23,7 @@ def test_no_barrier(browser: Browser, address: str, scene: str, scheme: Scheme) 
         SCENES[scene](visit)
         visit.check()
         violations = Axe().run(visit.page).response["violations"]
-        assert [(found["id"], found["nodes"][0]["html"]) for found in violations] == []
+        assert [(violation["id"], violation["nodes"][0]["html"]) for violation in violations] == []
         visit.page.goto("about:blank")  # axe itself may break the page's policy
         visit.page.evaluate("window.violations = []")
 

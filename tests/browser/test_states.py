@@ -48,10 +48,10 @@ def test_a_text_is_previewed_once_after_a_pause(visit: Visit) -> None:
 
 def test_a_later_text_replaces_an_earlier_request(visit: Visit) -> None:
     """The result is busy until its answer; the answer to an earlier text is not shown."""
-    held: list[Route] = []
+    pending: list[Route] = []
 
     def hold(route: Route) -> None:
-        held.append(route)
+        pending.append(route)
 
     visit.page.route("**/preview?*", hold, times=1)
     visit.preview(INVALID)
@@ -59,8 +59,8 @@ def test_a_later_text_replaces_an_earlier_request(visit: Visit) -> None:
     visit.preview(EQUIPPED)
     expect(visit.headline).to_have_text("equipped for RDMA over v100-ib")
     expect(visit.result).to_have_attribute("aria-busy", "false")
-    assert len(held) == 1
-    held[0].abort()
+    assert len(pending) == 1
+    pending[0].abort()
 
 
 def test_a_mistake_in_yaml_has_its_place(visit: Visit) -> None:
@@ -90,9 +90,9 @@ def test_an_answer_without_pods(visit: Visit) -> None:
 
 def test_a_text_that_is_too_large_is_not_sent(visit: Visit) -> None:
     """More than 8 MiB of UTF-8 are refused before they are sent, also from a file."""
-    half = FilePayload(name="a.yaml", mimeType="text/yaml", buffer="ä".encode() * (2 << 20))
-    rest = FilePayload(name="b.yaml", mimeType="text/yaml", buffer=b"x" * ((4 << 20) + 1))
-    visit.page.locator("#file").set_input_files([half, rest])
+    first = FilePayload(name="a.yaml", mimeType="text/yaml", buffer="ä".encode() * (2 << 20))
+    second = FilePayload(name="b.yaml", mimeType="text/yaml", buffer=b"x" * ((4 << 20) + 1))
+    visit.page.locator("#file").set_input_files([first, second])
     expect(visit.result).to_contain_text("larger than 8 MiB")
     assert visit.requests == ["", "page.css", "page.js"]
 
@@ -124,7 +124,7 @@ def test_an_answer_of_another_program_is_not_taken_for_the_servers(visit: Visit)
 
 
 def test_a_server_that_is_gone(browser: Browser) -> None:
-    """If nothing answers, the page says so, and a button tries again."""
+    """If nothing answers, a sentence names the cause, and a button tries again."""
     with serve_page("-c", FABRICS) as server, Visit.to(browser, server.address) as visit:
         server.stop()
         visit.preview(EQUIPPED)

@@ -90,8 +90,8 @@ def test_a_hostile_text_is_only_text(visit: Visit) -> None:
     gaps.last.click()
     expect(visit.result).to_contain_text("<img src=x onerror=alert(1)><script>alert(2)</script>")
     expect(visit.result).to_contain_text("\\u202egnp.exe\\u2066\\u200b&amp;")
-    shown = visit.result.evaluate("result => result.textContent")
-    assert [mark for mark in "\u202e\u2066\u200b" if mark in shown] == []
+    displayed = visit.result.evaluate("result => result.textContent")
+    assert [mark for mark in "\u202e\u2066\u200b" if mark in displayed] == []
     assert visit.result.locator("img, script").count() == 0
     assert visit.page.locator("*").count() < 30_000
 

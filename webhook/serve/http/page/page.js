@@ -433,7 +433,6 @@ async function fillIn(code) {
 }
 
 // Events.
-
 /** Forget the link and the remark, which are about another input. */
 function changed() {
   if (location.hash) history.replaceState(null, "", location.pathname + location.search);
@@ -483,8 +482,9 @@ const useExample = () => useText(byId("example-text").textContent ?? "");
 for (const id of ["example", "first-example"]) byId(id).addEventListener("click", useExample);
 byId("copy").addEventListener("click", copyLink);
 byId("fabrics").addEventListener("toggle", async () => {
-  const answer = fetch("fabrics?output=text").then((response) => response.text());
-  byId("amounts").textContent = await answer.catch(() => WORDS.unreachable);
+  const answer = fetch("fabrics?output=text").then(async (response) => (response.ok
+    ? response.text() : el("span", { class: "sentence" }, (await response.text()).trim())));
+  byId("amounts").replaceChildren(await answer.catch(() => WORDS.unreachable));
 });
 for (const type of ["dragover", "dragleave", "drop"]) {
   addEventListener(type, (event) => {
