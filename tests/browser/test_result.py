@@ -169,6 +169,8 @@ def test_several_pods(visit: Visit) -> None:
     section = visit.section("Before and after")
     expect(section.get_by_role("button", name="other lines")).to_be_visible()
     expect(section.get_by_role("button", name="ipc-lock")).to_have_count(1)
+    section.get_by_role("button", name="other lines").click()
+    expect(section.get_by_role("row").first.locator(".number")).to_have_text(["1", ""])
     expect(visit.page.locator("#announcement")).to_have_text("Pod lab/tcp: no RDMA")
     expect(visit.section("Notes")).to_contain_text("ConfigMap settings")
 
