@@ -28,8 +28,8 @@ FABRICS_REMOVED_BY_APPLY = Code(
     "FabricsRemovedByApply",
     "A server-side apply removes fabrics that the same field manager applied earlier, perhaps from "
     "another file, or took over from a client-side kubectl apply.",
-    "To undo this, apply the file that contains those fabrics with kubectl apply --server-side "
-    "--field-manager=NAME, and use a different NAME for each file.",
+    "To undo this, apply the file that contains those fabrics with `kubectl apply --server-side "
+    "--field-manager=NAME`, and use a different NAME for each file.",
 )
 FABRIC_OF_OTHER_MANAGER_REMOVED = Code(
     "FabricOfOtherManagerRemoved",

@@ -60,7 +60,7 @@ INVALID_FACTS = Code(
     "The file of --facts, or of fabrics -f, has no objects of a cluster, or has some that "
     "cannot be read.",
     "Use the output of kubectl get ns,limitrange,quota,node -A -o yaml; for fabrics -f, the output "
-    "of kubectl get nodes -o yaml.",
+    "of `kubectl get nodes -o yaml`.",
 )
 FILE_CODES = (
     FILE_UNREADABLE,

@@ -145,7 +145,10 @@ class ResourceEntry(Entry):
     """Name of the extended resource, as the device plugin offers it, e.g. `rdma/rdma_v100`."""
 
     count: Count = 1
-    """Devices per container: an integer, or `per-gpu` for the number that its GPUs need."""
+    """Devices per container: an integer, or `per-gpu` for the number that its GPUs need. With an
+    integer, a container with a single GPU gets as many as one with all GPUs of the node: with a
+    resource for each rail, or a shared device plugin's unit that has all of them, it takes all
+    rails."""
 
     gpus_per_device: Annotated[int, Field(ge=1, le=64)] = 1
     """With `per-gpu`: the number of GPUs that share a device; the result is rounded up."""

@@ -5,6 +5,7 @@ Each tool defines its codes next to its checks; this module only collects them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from webhook.admission import configuration_changes
@@ -37,6 +38,8 @@ EFFECTS: dict[Rdma | None, str] = {
 _DENIED = "The webhook denies the pod: it is not created until this is corrected."
 #: Codes that always deny a pod; an ambiguous fabric does only if the site configures that.
 _DENIALS = frozenset(reason.code for reason in DENIALS if reason is not FABRIC_AMBIGUOUS)
+#: The beginning of a rule.
+_IMPERATIVE = re.compile(r"\A(?:Reject|Warn about) ")
 _WEBHOOK, _PREVIEW, _CHECK_CONFIG = "webhook", "preview", "check-config"
 
 
@@ -46,10 +49,8 @@ def _reason_row(tool: str, part: str, reason: Reason) -> CodeRow:
 
 
 def _rule_code(code: Code) -> Code:
-    """Return the code of a rule with a statement about the rule instead of its imperative."""
-    sentence = code.meaning.replace("Reject ", "The rule rejects ", 1)
-    sentence = sentence.replace("Warn about ", "The rule warns about ", 1)
-    return code._replace(meaning=sentence)
+    """Return the code of a rule with a statement about the file instead of its imperative."""
+    return code._replace(meaning=_IMPERATIVE.sub("The configuration has ", code.meaning))
 
 
 def _rows(tool: str, codes: Iterable[Code], part: str = "") -> Iterator[CodeRow]:

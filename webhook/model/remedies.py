@@ -6,6 +6,15 @@ from __future__ import annotations
 APPLY_AGAIN = (
     "apply the webhook's manifests again (kubectl apply -k or helm upgrade, docs/installation.md)"
 )
-#: For a changed object. kubectl and Helm keep the fields that somebody added, and Helm 4 reports a
-#: conflict for those that somebody changed; both create a deleted object as it should be.
-RESTORE = f"{APPLY_AGAIN}. If that does not undo the change, delete the object first"
+#: For a changed webhook configuration. kubectl and Helm keep the fields that somebody added, and
+#: Helm 4 reports a conflict for those that somebody changed; both create a deleted object as it
+#: should be.
+RESTORE = (
+    f"{APPLY_AGAIN}. If that does not undo the change, delete the webhook configuration, and apply "
+    "the manifests once more"
+)
+#: For a changed policy or binding, for the same reason.
+RESTORE_POLICY = (
+    f"{APPLY_AGAIN}. If the finding remains, delete the policy and its binding, and apply the "
+    "manifests once more"
+)

@@ -71,7 +71,7 @@ def test_a_taint_and_a_cordon(space: Space) -> None:
         assert (
             f"have the taint team=vision:NoSchedule, which it does not tolerate ({REAL})" in report
         )
-        remedy = f"kubectl taint node {REAL} team:NoSchedule-."
+        remedy = f"`kubectl taint node {REAL} team:NoSchedule-`."
         assert remedy in report
         cluster.kubectl("cordon", REAL)
         until(lambda: "BlockedByCordon: " in texts(explained(space, pod), "podStatus"))

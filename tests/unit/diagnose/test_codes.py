@@ -133,11 +133,11 @@ def test_a_code_of_two_tools() -> None:
 
 
 def test_the_code_of_a_rule() -> None:
-    """A rule is an imperative, its meaning a statement about it; it has a remedy of its own."""
+    """A rule is an imperative, its meaning a statement about the file; its remedy is its own."""
     (row,) = explain_code("UniqueNames").rows
-    assert row.code.meaning == "The rule rejects two fabrics with the same name."
+    assert row.code.meaning == "The configuration has two fabrics with the same name."
     assert row.code.remedy == "Rename one of the two fabrics."
-    assert explain_code("SameGpus").rows[0].code.meaning.startswith("The rule warns about two")
+    assert explain_code("SameGpus").rows[0].code.meaning.startswith("The configuration has two")
     meanings = [row.code.meaning for row in CODE_ROWS if row.tool == "check-config"]
     assert not [text for text in meanings if text.startswith(("Reject ", "Warn "))]
 
@@ -188,7 +188,9 @@ def test_the_text_of_a_code() -> None:
 def test_places_with_the_same_meaning_share_a_line() -> None:
     """The text does not repeat a sentence."""
     text = code_text(explain_code("FabricAmbiguous"), width=300)
-    assert text.count("  In a verdict, a decision or the check of a pod's request: ") == 1
+    assert (
+        text.count("  In a verdict, a decision or the checks of a pod before any mutation: ") == 1
+    )
 
 
 @pytest.mark.parametrize("code", CODE_NAMES)

@@ -19,7 +19,7 @@ from webhook.model.quoting import quoted
 
 @rule("error", "Write at most 253 lowercase letters, digits, . and -.", tolerates_other_errors=True)
 def claim_names(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject names of templates, requests and device classes that no such object can have.
+    """Reject a name of a template, a request or a device class that no such object can have.
 
     The API server rejects a pod that contains such a name.
     """

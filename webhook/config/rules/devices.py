@@ -44,7 +44,7 @@ def roce_networks(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("warning", "Remove networks, and write hostSocketInterface instead of socketInterface.")
 def networks_on_host(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about `networks` and `socketInterface` in mode `host-network`.
+    """Warn about `networks` or `socketInterface` in mode `host-network`.
 
     A warning: they have no effect on pods with hostNetwork, the only pods of that mode.
     """
@@ -65,7 +65,7 @@ def networks_on_host(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("warning", "Name the NetworkAttachmentDefinition in resources[].network.")
 def own_device_networks(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about modes `sr-iov` and `host-device` without a network.
+    """Warn about mode `sr-iov` or `host-device` without a network.
 
     A warning: a Multus network moves the device into the pod, but another webhook may append that
     network.
@@ -132,7 +132,7 @@ def many_units(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("warning", "Remove the field, or set count to per-gpu.")
 def per_gpu_fields(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about `gpusPerDevice`, `devicesPerGpu` and `max` without `count: per-gpu`.
+    """Warn about `gpusPerDevice`, `devicesPerGpu` or `max` without `count: per-gpu`.
 
     A warning: they have no effect without it.
     """

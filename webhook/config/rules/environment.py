@@ -125,7 +125,7 @@ def infinite_timeout(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("error", "Remove the variable from env, or remove socketInterface and hostSocketInterface.")
 def sockets_twice(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject NCCL_SOCKET_IFNAME or GLOO_SOCKET_IFNAME in `env` if a field also sets the interface.
+    """Reject a socket interface in a field and in `env` (NCCL_SOCKET_IFNAME, GLOO_SOCKET_IFNAME).
 
     An error: it is not clear whether the variable or the field is meant.
     """
@@ -166,7 +166,7 @@ def _names_interface(fabric: FabricEntry) -> bool:
     "of the node.",
 )
 def ucx_without_interface(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about UCX and exact `hcas` without a socket interface.
+    """Warn about the library `ucx` with exact `hcas`, but without a socket interface.
 
     A warning: UCX_NET_DEVICES, which UCX applies to TCP as well, is then not written, and UCX uses
     any device.

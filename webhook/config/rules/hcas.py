@@ -61,7 +61,7 @@ _NAMING_VARIABLES = {"nccl": "NCCL_IB_HCA", "ucx": "UCX_NET_DEVICES", "nvshmem":
     tolerates_other_errors=True,
 )
 def hca_names(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject devices, such as `mlx5_*` and `=mlx5_0`, that are not `name[:port[:rail[:plane]]]`.
+    """Reject devices, such as `mlx5_*` or `=mlx5_0`, that are not `name[:port[:rail[:plane]]]`.
 
     An error: NCCL finds no device and silently falls back to sockets.
     """
@@ -203,7 +203,7 @@ def combined_hca_lists(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("error", "Remove hcas, excludeHcas and hcaPrefixes.")
 def hcas_without_names(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject HCA names in modes `sr-iov`, `host-device` and `dra`.
+    """Reject HCA names in mode `sr-iov`, `host-device` or `dra`.
 
     An error: the names differ from pod to pod, so a fixed list would be wrong in most pods.
     """

@@ -32,7 +32,7 @@ def labels_of(fabric: FabricEntry) -> dict[str, tuple[str, ...]]:
     "defaults.fabric.",
 )
 def same_gpus(spec: ParsedSpec) -> Iterator[Violation]:
-    """Warn about two fabrics with the same GPUs or device class, unless a label distinguishes them.
+    """Warn about two fabrics with the same GPUs or device class that no label distinguishes.
 
     A warning: the fabric of a pod that requests only those GPUs is ambiguous, but a site may intend
     this overlap. Pairs that include `defaults.fabric` are not reported.

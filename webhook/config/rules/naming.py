@@ -27,7 +27,7 @@ _MAX_NAMES = 20
     tolerates_other_errors=True,
 )
 def fabric_names(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a fabric's name that is not a DNS label: lowercase letters, digits, `-`, at most 63.
+    """Reject a fabric name that is not a DNS label: lowercase letters, digits, `-`, at most 63.
 
     The name is used in annotations, metric labels and messages.
     """
@@ -108,7 +108,7 @@ def images_without_effect(spec: ParsedSpec) -> Iterator[Violation]:
     tolerates_other_errors=True,
 )
 def resource_names(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject resources and aliases that are not `domain/name` with a domain outside kubernetes.io.
+    """Reject resources or aliases that are not `domain/name` with a domain outside kubernetes.io.
 
     The API server rejects all other names (IsExtendedResourceName).
     """
@@ -148,7 +148,7 @@ def plugin_resource_names(fabric: FabricEntry) -> Iterator[Violation]:
     tolerates_other_errors=True,
 )
 def label_names(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject invalid label keys in `nodeLabels`, and invalid keys and values in `nodeSelector`.
+    """Reject invalid label keys in `nodeLabels`, or invalid keys or values in `nodeSelector`.
 
     The API server rejects a pod whose nodeSelector contains one.
     """

@@ -29,9 +29,9 @@ GPU_NOT_ON_FABRIC = Reason(
     "GPUNotOnFabric",
     "The pod requests a GPU that no known node of its fabric offers.",
     remedy=(
-        "Request the GPU of the fabric's nodes. If the pod is meant for other nodes, remove the "
-        "annotation rdma.lab/fabric. If the pod requests an RDMA resource that those nodes offer, "
-        "the webhook leaves that resource unchanged."
+        "Request a type of GPU that the fabric's nodes have. If the pod is meant for other nodes, "
+        "remove the annotation rdma.lab/fabric. If the pod requests an RDMA resource that those "
+        "nodes offer, the webhook leaves that resource unchanged."
     ),
     rdma="unsure",
 )

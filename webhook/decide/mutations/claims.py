@@ -36,7 +36,7 @@ PRESENT = Reason(
 NO_DEVICES = Reason("NoDevices", 'The pod sets rdma.lab/devices: "0".', remedy="", reportable=False)
 NOT_CONFIGURED = Reason("NotConfigured", "The fabric has no claims.", remedy="", reportable=False)
 OTHER_INJECTOR = Reason(
-    "InjectedElsewhere", "The fabric has injectResources: false.", remedy="", reportable=False
+    "InjectedElsewhere", "The fabric sets `injectResources: false`.", remedy="", reportable=False
 )
 NOT_APP = Reason(
     "NotAppContainer",

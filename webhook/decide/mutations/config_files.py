@@ -145,7 +145,7 @@ NOT_NEEDED = Reason(
 )
 NOT_CONFIGURED = Reason(
     "NotConfigured",
-    "configFiles is never, or the fabric sets no NCCL variables.",
+    "The configuration sets `configFiles: never`, or the fabric sets no NCCL variables.",
     remedy="",
     reportable=False,
 )

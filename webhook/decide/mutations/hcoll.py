@@ -58,7 +58,7 @@ CPU_RANKS = Reason(
         "To keep hcoll, set OMPI_MCA_coll_hcoll_enable=1 in env. Otherwise, no action is needed."
     ),
 )
-OFF = Reason("Off", "The configuration has hcoll: off.", remedy="", reportable=False)
+OFF = Reason("Off", "The configuration sets `hcoll: off`.", remedy="", reportable=False)
 OTHER_USER = Reason(
     "OtherUser",
     "The launcher runs under sudo or su, which may clear env.",

@@ -12,7 +12,9 @@ from webhook.model.decision import Reason
 
 PINNED = Reason("Pinned", "The fabric's nodeSelector was added.", remedy="")
 PRESENT = Reason("Present", "The pod already selects the fabric's nodes.", remedy="")
-NOT_CONFIGURED = Reason("NotConfigured", "The fabric has pin: never.", remedy="", reportable=False)
+NOT_CONFIGURED = Reason(
+    "NotConfigured", "The fabric sets `pin: never`.", remedy="", reportable=False
+)
 SELECTED = Reason(
     "UserSelects",
     "The pod itself selects nodes by a label of the fabric's nodeSelector.",
@@ -48,7 +50,7 @@ def mutate(draft: Draft, analysis: PodAnalysis) -> None:
 
 MUTATION = Mutation(
     name="placement",
-    summary="adds the fabric's nodeSelector where the site pins pods",
+    summary="adds the fabric's nodeSelector if the configuration says so",
     needs=RdmaAccess.FABRIC,
     reasons=(PINNED, PRESENT, NOT_CONFIGURED, SELECTED),
     mutate=mutate,

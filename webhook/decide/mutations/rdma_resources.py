@@ -23,7 +23,11 @@ from webhook.model.resources import VIRTUAL_GPU, is_slice
 
 ADDED = Reason("Added", "The fabric's RDMA resource was added to limits and requests.", remedy="")
 RENAMED = Reason(
-    "Renamed", "An alias was renamed to the fabric's resource; its quantity was kept.", remedy=""
+    "Renamed",
+    "The container requested the fabric's RDMA resource under an alias (another name in the "
+    "configuration); the webhook replaced the alias with the resource's name, and kept the "
+    "quantity.",
+    remedy="",
 )
 PRESENT = Reason(
     "Present",
@@ -35,7 +39,7 @@ NOT_CONFIGURED = Reason(
     "NotConfigured", "The fabric has no resources.", remedy="", reportable=False
 )
 OTHER_INJECTOR = Reason(
-    "InjectedElsewhere", "The fabric has injectResources: false.", remedy="", reportable=False
+    "InjectedElsewhere", "The fabric sets `injectResources: false`.", remedy="", reportable=False
 )
 NOT_APP = Reason(
     "NotAppContainer",

@@ -69,13 +69,13 @@ EQUIPPED = Reason(
 LAUNCHER = Reason(
     "Launcher",
     "The pod only starts ranks in other pods; see the verdicts of those pods.",
-    remedy="Check the worker pods instead: rdma-webhook why POD.",
+    remedy="Check the worker pods instead: `rdma-webhook why POD`.",
     rdma="none",
 )
 ROOT_ASSUMED = Reason(
     "RootAssumed",
-    "The pod does not set its user, so its image is assumed to run as root. If kubectl exec POD -- "
-    "id -u prints a number other than 0, IPC_LOCK has no effect.",
+    "The pod does not set its user, so its image is assumed to run as root. If `kubectl exec POD "
+    "-- id -u` prints a number other than 0, IPC_LOCK has no effect.",
     remedy="",
 )
 #: The end of the sentence of a `yes` with this assumption.

@@ -170,7 +170,7 @@ TEMPLATE_UNKNOWN = Reason(
     "ClaimTemplateUnknown",
     "Whether the namespace has the fabric's ResourceClaimTemplate is unknown.",
     remedy=(
-        "Check whether the template exists: kubectl get resourceclaimtemplates. For a preview, "
+        "Check whether the template exists: `kubectl get resourceclaimtemplates`. For a preview, "
         "use --live, or add the template to the file of --facts."
     ),
     rdma="unsure",

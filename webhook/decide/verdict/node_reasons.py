@@ -1,21 +1,22 @@
 """The reasons of the verdict on the nodes of the pod's fabric.
 
 What no node offers now may appear, so each lack has a reason for sites whose nodes come and go, and
-one for sites with `nodes: static`.
+one for configurations with `nodes: static`.
 """
 
 from __future__ import annotations
 
 from webhook.model.decision import Reason
 
+_STATIC = ", and the configuration sets `nodes: static`"
 _CHECK_PLUGIN = (
     "Ask the cluster administrator to compare the resources of the fabric with what its nodes "
     "offer (kubectl get nodes -o yaml): a name may be wrong, or the RDMA device plugin may not be "
     "running."
 )
 _SAME_NODES = (
-    "Request the GPU of the fabric's nodes, or ask the cluster administrator to run the device "
-    "plugins of the GPU and of RDMA on the same nodes."
+    "Request a type of GPU that the fabric's nodes have, or ask the cluster administrator to run "
+    "the GPU device plugin and the RDMA device plugin on the same nodes."
 )
 _FEWER_DEVICES = (
     "Request fewer devices (rdma.lab/devices) or GPUs, or divide the work among more pods: all "
@@ -23,7 +24,7 @@ _FEWER_DEVICES = (
 )
 _SELECT = (
     "Correct the pod's nodeSelector, node affinity or nodeName, so that it selects nodes of the "
-    "fabric: kubectl get nodes --show-labels shows the labels of all nodes."
+    "fabric: `kubectl get nodes --show-labels` shows the labels of all nodes."
 )
 NO_NODES = Reason(
     "FabricWithoutNodes",
@@ -42,7 +43,7 @@ NOT_OFFERED = Reason(
 )
 NOT_TOGETHER = Reason(
     "ResourceNotBesideGpu",
-    "No node of the fabric offers both the pod's GPU and the RDMA resource now.",
+    "No node of the fabric offers both the GPU that the pod requests and the RDMA resource now.",
     remedy=_SAME_NODES,
     rdma="unsure",
 )
@@ -54,7 +55,7 @@ TOO_MANY = Reason(
 )
 FABRIC_NOWHERE = Reason(
     "FabricNowhere",
-    "No node belongs to the fabric, and the configuration has nodes: static.",
+    f"No node belongs to the fabric{_STATIC}, so none is expected.",
     remedy=(
         "Set rdma.lab/fabric to another fabric, or ask the cluster administrator whether the "
         "nodes of this one are down or lack the configured labels."
@@ -63,21 +64,21 @@ FABRIC_NOWHERE = Reason(
 )
 RESOURCE_NOWHERE = Reason(
     "ResourceNowhere",
-    "No node of the fabric offers the RDMA resource, and the configuration has nodes: static.",
+    f"No node of the fabric offers the RDMA resource{_STATIC}, so no such node is expected.",
     remedy=_CHECK_PLUGIN,
     rdma="no",
 )
 NEVER_TOGETHER = Reason(
     "ResourceNeverBesideGpu",
-    "No node of the fabric offers both the pod's GPU and the RDMA resource, and the configuration "
-    "has nodes: static.",
+    "No node of the fabric offers both the GPU that the pod requests and the RDMA resource"
+    f"{_STATIC}, so no such node is expected.",
     remedy=_SAME_NODES,
     rdma="no",
 )
 ALWAYS_TOO_MANY = Reason(
     "ResourceExceedsStaticNodes",
-    "The pod requests more RDMA devices or GPUs than any node of the fabric offers, and the "
-    "configuration has nodes: static.",
+    f"The pod requests more RDMA devices or GPUs than any node of the fabric offers{_STATIC}, so "
+    "no larger node is expected.",
     remedy=_FEWER_DEVICES,
     rdma="no",
 )
@@ -89,8 +90,8 @@ EXCLUDED = Reason(
 )
 ALWAYS_EXCLUDED = Reason(
     "FabricNeverSelected",
-    "The pod's node selection excludes all nodes of the fabric, and the configuration has nodes: "
-    "static.",
+    f"The pod's node selection excludes all nodes of the fabric{_STATIC}, so no other nodes are "
+    "expected.",
     remedy=_SELECT,
     rdma="no",
 )

@@ -125,7 +125,7 @@ def _verdict(pod: PatchedPod, lack: _Lack, added_later: str = "") -> Verdict:
         return Verdict.of(lack.elastic, f"{lack.message} now")
     if added_later:
         return Verdict.of(lack.elastic, f"{lack.message}; {added_later} may change the selection")
-    return Verdict.of(lack.static, f"{lack.message}, and the nodes are static")
+    return Verdict.of(lack.static, f"{lack.message}, and the configuration sets `nodes: static`")
 
 
 _QUEUE_LABEL = "kueue.x-k8s.io/queue-name"

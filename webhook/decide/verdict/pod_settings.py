@@ -27,7 +27,7 @@ ROCE_WITHOUT_NETWORKS = Reason(
     "GID; with the kernel's own drivers, it uses the node's GIDs.",
     remedy=(
         "Ask the cluster administrator to configure a secondary network (`networks`). Until then, "
-        "check NCCL's log for NET/IB: rdma-webhook why POD --logs."
+        "check NCCL's log for NET/IB: `rdma-webhook why POD --logs`."
     ),
     rdma="unsure",
 )

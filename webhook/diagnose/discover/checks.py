@@ -34,15 +34,15 @@ from webhook.model.names import shortened_list
 NODE_WITHOUT_RDMA_DEVICE = Code(
     "NodeWithoutRdmaDevice",
     "No tool shows an RDMA device on the node.",
-    "Check that the node has a network card (lspci -nn) and that its RDMA driver is loaded "
-    "(mlx5_ib for NVIDIA). If so, add the output of all tools on the node, collected with the "
-    "script that `rdma-webhook discover script` prints.",
+    "Check that the node has an RDMA-capable network card (lspci -nn) and that its RDMA driver is "
+    "loaded (mlx5_ib for NVIDIA). If both are true, run on the node the script that "
+    "`rdma-webhook discover script` prints, and pass its output to discover as well.",
 )
 LINK_LAYER_UNKNOWN = Code(
     "LinkLayerUnknown",
     "No tool shows the link layer of any port of the node, so the node is in no fabric.",
-    "Add the output of ibstat, ibstatus or ibv_devinfo, or of all tools on the node, "
-    "collected with the script that `rdma-webhook discover script` prints.",
+    "Pass the output of ibstat, ibstatus or ibv_devinfo on the node to discover as well. Or run on "
+    "the node the script that `rdma-webhook discover script` prints, and pass its output.",
 )
 CARD_WITHOUT_RDMA_DEVICE = Code(
     "CardWithoutRdmaDevice",

@@ -134,7 +134,7 @@ PORT_IS_DOWN = Code(
 PORT_NOT_ACTIVE = Code(
     "PortNotActive",
     "The link of a port is up, but no subnet manager has configured the port.",
-    "Start a subnet manager (opensm, or the one of a switch).",
+    "Start a subnet manager (opensm, or the one built into a switch).",
 )
 PORTS_NEVER_UP = Code(
     "PortsNeverUp",
@@ -144,8 +144,8 @@ PORTS_NEVER_UP = Code(
 PORT_STATE_UNKNOWN = Code(
     "PortStateUnknown",
     "No tool shows the state of a port.",
-    "Add the output of ibstat, ibv_devinfo or rdma link. In the output of ibdev2netdev, (Up) and "
-    "(Down) are the state of the network interface, not of the port.",
+    "Pass the output of ibstat, ibv_devinfo or rdma link to discover as well. In the output "
+    "of ibdev2netdev, (Up) and (Down) are the state of the network interface, not of the port.",
 )
 PORT_SLOW = Code(
     "PortSlow",

@@ -27,7 +27,7 @@ OTHER_CA_BUNDLE = Code(
     "OtherCaBundle",
     "The caBundle of a webhook configuration lacks a CA that the replicas use, so the calls of the "
     "API server fail.",
-    "Run rdma-webhook certs status, which shows what to do; with cert-manager, look at its CA "
+    "Run `rdma-webhook certs status`, which shows what to do; with cert-manager, look at its CA "
     "injector.",
 )
 CA_SECRET_UNUSABLE = Code(
@@ -39,7 +39,7 @@ CA_SECRET_UNUSABLE = Code(
 CERTIFICATE_NOT_TRUSTED = Code(
     "CertificateNotTrusted",
     "A replica serves a certificate that the API server does not accept.",
-    "Run rdma-webhook certs status, which shows the CAs and the certificates.",
+    "Run `rdma-webhook certs status`, which shows the CAs and the certificates.",
 )
 CERTIFICATE_EXPIRES = Code(
     "CertificateExpires",
@@ -121,8 +121,8 @@ def _failed_handshake(served: ServedCertificate, names: InstallNames) -> Finding
         return CERTIFICATE_NOT_TRUSTED.finding("error", f"{served.address}: {served.problem}")
     text = f"{served.address}: the certificate was not checked ({served.problem})"
     remedy = (
-        f"From outside the cluster, run kubectl -n {names.namespace} port-forward "
-        f"svc/{names.service} 8443:443, and pass --address 127.0.0.1:8443."
+        f"From outside the cluster, run `kubectl -n {names.namespace} port-forward "
+        f"svc/{names.service} 8443:443`, and pass `--address 127.0.0.1:8443`."
     )
     return NOT_CHECKED.finding("unsure", text, remedy)
 

@@ -30,9 +30,9 @@ _PRECISION = timedelta(seconds=2)
 CLOCK_DIFFERS = Code(
     "ClockDiffers",
     "A clock differs from the API server's by more than a minute, so a running replica may count "
-    "as gone. From an hour on, certificates may be rejected.",
-    "Correct the time of the machine, and check that it follows a time server (chronyc tracking, "
-    "timedatectl).",
+    "as gone. If it differs by more than an hour, certificates may be rejected.",
+    "Correct the clock that is wrong (for a replica, its node's clock), and check that the machine "
+    "follows a time server (chronyc tracking, timedatectl).",
 )
 LEASE_NOT_RENEWED = Code(
     "LeaseNotRenewed",

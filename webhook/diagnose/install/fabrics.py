@@ -19,7 +19,7 @@ NO_FABRICS = Code(
 CONDITION_FALSE = Code(
     "ConditionFalse",
     "A condition of the FabricConfiguration is false or unknown; its message has the reason.",
-    "Do what the message says; kubectl describe fabrics default shows all conditions and Events.",
+    "Do what the message says; `kubectl describe fabrics default` shows all conditions and Events.",
 )
 STATUS_OUTDATED = Code(
     "StatusOutdated",
@@ -30,7 +30,7 @@ STATUS_OUTDATED = Code(
 NODES_HAVE_PROBLEMS = Code(
     "NodesHaveProblems",
     "Nodes of the fabrics cannot take pods or lack a resource, or a fabric has no nodes.",
-    "Run rdma-webhook fabrics, which names the nodes and the remedies.",
+    "Run `rdma-webhook fabrics`, which names the nodes and the remedies.",
 )
 CODES = (NO_FABRICS, CONDITION_FALSE, STATUS_OUTDATED, NODES_HAVE_PROBLEMS)
 #: `Ready` repeats the reason of the first of the others that is false, so it comes last.

@@ -34,15 +34,15 @@ DEFINITION_NOT_SERVED = Code(
 REPLICAS_UNAVAILABLE = Code(
     "ReplicasUnavailable",
     "The Deployment has fewer ready replicas than it should have, or none.",
-    "Find the reason with kubectl -n NAMESPACE describe pods --show-events, and with kubectl -n "
-    "NAMESPACE logs deployment/rdma-webhook.",
+    "Find the reason with `kubectl -n NAMESPACE describe pods --show-events`, and with `kubectl -n "
+    "NAMESPACE logs deployment/rdma-webhook`.",
 )
 ROLLOUT_INCOMPLETE = Code(
     "RolloutIncomplete",
     "Replicas are ready, but not all of them have the template of the Deployment, as during an "
     "upgrade.",
-    "Wait for kubectl -n NAMESPACE rollout status deployment/rdma-webhook. If it does not end, "
-    "find the reason with kubectl -n NAMESPACE describe pods --show-events.",
+    "Wait for `kubectl -n NAMESPACE rollout status deployment/rdma-webhook`. If it does not end, "
+    "find the reason with `kubectl -n NAMESPACE describe pods --show-events`.",
 )
 NO_ENDPOINTS = Code(
     "NoEndpoints",
@@ -149,7 +149,7 @@ def _deployment_finding(facts: InstallFacts) -> Finding:
     desired, ready = deployment.spec.replicas, deployment.status.ready_replicas
     if not desired:
         text = f"{reading.title} has no replicas: it is scaled to 0"
-        remedy = f"Run: kubectl -n {facts.names.namespace} scale deployment {NAME} --replicas=2."
+        remedy = f"Run `kubectl -n {facts.names.namespace} scale deployment {NAME} --replicas=2`."
         return REPLICAS_UNAVAILABLE.finding("error", text, remedy)
     text = f"{reading.title}: {ready} of {counted(desired, 'replica')} ready"
     reasons = "".join(f"; {reason}" for reason in waiting_reasons(facts.pods.manifest))

@@ -11,7 +11,7 @@ from webhook.model.names import enumerated
 NOT_MONITORED = Code(
     "NotMonitored",
     "The Prometheus Operator is installed, but the webhook's PodMonitor or PrometheusRule is not.",
-    "Apply both (kubectl apply -k manifests/monitoring, or helm upgrade with "
+    "Apply both (`kubectl apply -k manifests/monitoring`, or helm upgrade with "
     "monitoring.enabled=true).",
 )
 NO_PROMETHEUS_OPERATOR = Code(

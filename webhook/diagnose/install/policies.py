@@ -20,10 +20,10 @@ from webhook.diagnose.install.facts import (
 from webhook.diagnose.install.records import BindingRecord, PolicyRecord
 from webhook.model.finding import Code, Finding, Level
 from webhook.model.names import capitalized, counted, enumerated
-from webhook.model.remedies import APPLY_AGAIN, RESTORE
+from webhook.model.remedies import APPLY_AGAIN, RESTORE_POLICY
 from webhook.text.readiness import UNKNOWN, WARNING, ReadinessCheck
 
-_APPLY, _RESTORE = (f"{capitalized(clause)}." for clause in (APPLY_AGAIN, RESTORE))
+_APPLY, _RESTORE = (f"{capitalized(clause)}." for clause in (APPLY_AGAIN, RESTORE_POLICY))
 #: The condition with which the guards match the webhook's own account.
 OWN_ACCOUNT = (
     "request.userInfo.username.startsWith('system:serviceaccount:') && "
@@ -65,7 +65,8 @@ POLICY_CHANGED = Code(
 )
 NOT_GUARDED = Code(
     "NotGuarded",
-    "A dry run of a replica has shown that its account may change more than caBundle.",
+    "A dry run by a replica has shown that the webhook's service account may change more of a "
+    "webhook configuration than caBundle.",
     _RESTORE,
 )
 CODES = (POLICY_MISSING, POLICY_NOT_BOUND, POLICY_CHANGED, NOT_GUARDED)
@@ -153,8 +154,8 @@ def _own_check_findings(replicas: tuple[ReplicaReading, ...]) -> Iterator[Findin
             yield NOT_CHECKED.finding("unsure", text, "Run the command again in a minute.")
     if refused:
         text = (
-            f"{counted(len(refused), 'replica')} tried forbidden changes in dry runs, and the API "
-            "server refused them"
+            f"{counted(len(refused), 'replica')} tried forbidden changes in dry runs in the last "
+            "hour, and the API server refused them"
         )
         yield CHECKED.finding("ok", text)
 

@@ -29,14 +29,14 @@ REPLICA_NOT_REPORTED = Code(
 )
 CONFIGURATIONS_DIFFER = Code(
     "ConfigurationsDiffer",
-    "A replica uses a configuration other than the object's.",
+    "A replica uses a configuration other than that of the FabricConfiguration.",
     "After a change, wait a few seconds. If the difference remains, read the line `configuration` "
     "of the replica's /readyz, which gives the reason.",
 )
 VERSIONS_DIFFER = Code(
     "VersionsDiffer",
     "The replicas have different versions, as during a rollout.",
-    "Wait for the rollout: kubectl -n NAMESPACE rollout status deployment/rdma-webhook.",
+    "Wait for the rollout: `kubectl -n NAMESPACE rollout status deployment/rdma-webhook`.",
 )
 VERSION_SKEW = Code(
     "VersionSkew",
@@ -97,7 +97,7 @@ def _unread_finding(replica: ReplicaReading, namespace: str) -> Finding:
     remedy = (
         f"Ask for the right to {replica.missing_right}."
         if replica.missing_right
-        else f"Run kubectl -n {namespace} port-forward {replica.pod} 8080, and read "
+        else f"Run `kubectl -n {namespace} port-forward {replica.pod} 8080`, and read "
         "http://localhost:8080/readyz."
     )
     text = f"/readyz of {replica.pod}: not checked, since {replica.obstacle}"
@@ -159,18 +159,18 @@ def _configuration_findings(
     config = _config_hash(manifest)
     if not config:
         return  # the conditions have the reason, and the last good configuration is in use
-    same = 0
+    same, current = 0, f"generation {generation} of the FabricConfiguration"
     for name, report in reports.items():
         if report.generation != generation:
-            text = f"{name} uses generation {report.generation}, but the object has {generation}"
+            text = f"{name} uses generation {report.generation}, not {current}"
             yield CONFIGURATIONS_DIFFER.finding("error", text)
         elif report.version == facts.version and report.config != config:
-            text = f"{name} uses config {report.config}, but the object has {config}"
+            text = f"{name} uses config {report.config}, but {current} has {config}"
             yield CONFIGURATIONS_DIFFER.finding("error", text)
         else:
             same += 1
     if same:
-        text = f"{_replicas(same, 'use')} the object's generation {generation} (config {config})"
+        text = f"{_replicas(same, 'use')} {current} (config {config})"
         yield CHECKED.finding("ok", text)
 
 

@@ -26,7 +26,7 @@ _POD_NAME = "rdma-webhook-check"
 NAMESPACE_NOT_LABELED = Code(
     "NamespaceNotLabeled",
     f'The namespace lacks the label {OPT_IN_LABEL}: "true", so its pods cannot opt in.',
-    f"Run: kubectl label namespace NAMESPACE {OPT_IN_LABEL}=true.",
+    f"Run `kubectl label namespace NAMESPACE {OPT_IN_LABEL}=true`.",
 )
 NAMESPACE_MISSING = Code(
     "NamespaceMissing", "The namespace for the dry runs does not exist.", "Name another namespace."
@@ -39,7 +39,7 @@ POD_NOT_PATCHED = Code(
     "The API server accepted a pod that opted in, but did not call the webhook, or the call failed "
     "with failurePolicy Ignore.",
     "Correct what is reported about the webhook configuration and the certificates. If nothing is "
-    "reported, create a pod, and run rdma-webhook why on it.",
+    "reported, create a pod, and run `rdma-webhook why` on it.",
 )
 POD_REJECTED = Code(
     "PodRejected",

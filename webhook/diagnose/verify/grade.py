@@ -91,7 +91,7 @@ OVER_RDMA = Code(
 NOT_RDMA = Code(
     "NotRdma",
     "The benchmark used TCP, not RDMA.",
-    "Find the cause in the pod's log: rdma-webhook why POD --logs.",
+    "Find the cause in the pod's log: `rdma-webhook why POD --logs`.",
 )
 WRONG_RESULTS = Code(
     "WrongResults",

@@ -117,7 +117,8 @@ def doubt_that_stays(evidence: PodEvidence, node: BoundNode) -> tuple[str, str]:
     )
     remedy = (
         f"Ask the cluster administrator whether node {node.name} belongs to fabric {node.fabric}: "
-        f"kubectl get node {shlex.quote(node.name)} --show-labels. If it does, no action is needed."
+        f"`kubectl get node {shlex.quote(node.name)} --show-labels`. If it does, no action is "
+        "needed."
     )
     return sentence, remedy
 

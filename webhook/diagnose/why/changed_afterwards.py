@@ -12,9 +12,9 @@ CHANGED_AFTERWARDS = Code(
     "ChangedAfterwards",
     "The pod no longer matches its rdma.lab/status: another webhook, a policy or a person changed "
     "the pod after the webhook's call.",
-    "Find out what changed the pod: kubectl get mutatingwebhookconfigurations lists the webhook "
-    "configurations, which are called in the order of their names. Prevent that change, and create "
-    "the pod again.",
+    "Find out what changed the pod: `kubectl get mutatingwebhookconfigurations` lists the "
+    "webhook configurations, which are called in the order of their names. Prevent that change, "
+    "and create the pod again.",
 )
 CODES = (CHANGED_AFTERWARDS,)
 

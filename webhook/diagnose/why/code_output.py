@@ -14,7 +14,7 @@ from webhook.text.terminal import Sheet, Span, write_remedy
 _PARTS = {
     "verdict": "a verdict",
     "decision": "a decision",
-    REQUEST_CHECK: "the check of a pod's request",
+    REQUEST_CHECK: "the checks of a pod before any mutation",
     "log": "a log",
 }
 

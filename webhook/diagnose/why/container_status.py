@@ -22,7 +22,7 @@ from webhook.model.annotations import MEMORY_LIMIT_ANNOTATION
 from webhook.model.finding import Code, Finding, Level
 
 _CHECK_IMAGE = (
-    "Check the image's name and tag, whether the node reaches the registry, and whether the "
+    "Check the image's name and tag, whether the node can reach the registry, and whether the "
     "namespace has the image's pull secret."
 )
 _CORRECT = "Correct what the message names."
@@ -41,7 +41,11 @@ _START_FAILURES = (
         "its image cannot be pulled",
     ),
     (
-        Code("InvalidImageName", "The image of a container has an invalid name.", _CHECK_IMAGE),
+        Code(
+            "InvalidImageName",
+            "The image of a container has an invalid name.",
+            "Correct the image reference in the pod spec: it is not a valid image name.",
+        ),
         "its image has an invalid name",
     ),
     (
@@ -85,7 +89,7 @@ _CODES_AND_CAUSES = {code.code: (code, cause) for code, cause in _START_FAILURES
 RESTARTED = Code(
     "Restarted",
     "A container has restarted.",
-    "Read the log from before the restart: rdma-webhook why POD --logs searches it too.",
+    "Read the log from before the restart: `rdma-webhook why POD --logs` searches it too.",
 )
 KILLED = Code(
     "Killed",
@@ -96,7 +100,7 @@ KILLED = Code(
 CONTAINER_FAILED = Code(
     "ContainerFailed",
     "A container ended with an exit code other than 0.",
-    "Search the container's log for known errors: rdma-webhook why POD --logs.",
+    "Search the container's log for known errors: `rdma-webhook why POD --logs`.",
 )
 OOM_KILLED = Code(
     "OOMKilled",
@@ -203,7 +207,7 @@ def log_remedy(evidence: PodEvidence) -> str:
             return _start_remedy(ended)
     if evidence.logs is None:
         pod = shlex.join(_arguments(evidence))
-        return f"Search the log for known errors: rdma-webhook why {pod} --logs."
+        return f"Search the log for known errors: `rdma-webhook why {pod} --logs`."
     return SEE_LOG_CHAPTER
 
 
@@ -276,8 +280,8 @@ def log_commands(evidence: PodEvidence, container: str, *, previous: bool) -> st
     pod = shlex.join(_arguments(evidence))
     arguments = shlex.join(_arguments(evidence, "-c", container))
     return (
-        f"Read its log: kubectl logs {arguments}{before}. "
-        f"rdma-webhook why {pod} --logs searches it for known errors of RDMA."
+        f"Read its log: `kubectl logs {arguments}{before}`. "
+        f"`rdma-webhook why {pod} --logs` searches it for known errors of RDMA."
     )
 
 

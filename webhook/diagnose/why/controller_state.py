@@ -25,12 +25,12 @@ from webhook.model.finding import Code, Finding
 PAUSED = Code(
     "Paused",
     "The Deployment is paused, so it creates no pods.",
-    "To resume it: kubectl rollout resume deployment NAME.",
+    "To resume it: `kubectl rollout resume deployment NAME`.",
 )
 NOT_DUE = Code(
     "NotDue",
     "No run of the CronJob is due, or its Jobs have been deleted.",
-    "To start a Job now: kubectl create job --from=cronjob/NAME JOB.",
+    "To start a Job now: `kubectl create job --from=cronjob/NAME JOB`.",
 )
 WAITS_TO_RETRY = Code(
     "WaitsToRetry",
@@ -153,9 +153,10 @@ def _managed_remedy(workload: Workload, manager: str) -> str:
     if manager != _MULTIKUEUE:
         return MANAGED_ELSEWHERE.remedy
     return (
-        "MultiKueue creates the pods in another cluster; ask rdma-webhook why there. The Workload "
-        f"of the Job names the cluster: kubectl get workloads -n {shlex.quote(workload.namespace)} "
-        "-o yaml. If the Job should run in this cluster, create it again without spec.managedBy."
+        "MultiKueue creates the pods in another cluster; ask `rdma-webhook why` there. The "
+        "Workload of the Job names the cluster: `kubectl get workloads -n "
+        f"{shlex.quote(workload.namespace)} -o yaml`. If the Job should run in this cluster, "
+        "create it again without spec.managedBy."
     )
 
 
@@ -172,7 +173,7 @@ def _held(
         text = f"{start} is paused (spec.paused: true)."
         deployment = f"deployment/{controller.metadata.name}"
         arguments = shlex.join([deployment, "-n", workload.namespace])
-        remedy = f"To resume it: kubectl rollout resume {arguments}."
+        remedy = f"To resume it: `kubectl rollout resume {arguments}`."
         yield PAUSED.finding("error", text, remedy)
 
 

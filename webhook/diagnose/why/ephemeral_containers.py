@@ -12,9 +12,10 @@ from webhook.model.pod import Container, Pod
 
 EPHEMERAL_WITHOUT_CAPABILITY = Code(
     "EphemeralWithoutIpcLock",
-    "An ephemeral container has no IPC_LOCK, and can never get a device of its own: the webhook "
-    "changes pods only when they are created.",
-    "Run RDMA tools in the pod's own containers: kubectl exec POD -c CONTAINER -- COMMAND.",
+    "An ephemeral container of the pod lacks IPC_LOCK, since the webhook changes pods only when "
+    "they are created. It can never get an RDMA device of its own either, since an ephemeral "
+    "container cannot request resources.",
+    "Run RDMA tools in the pod's own containers: `kubectl exec POD -c CONTAINER -- COMMAND`.",
 )
 CODES = (EPHEMERAL_WITHOUT_CAPABILITY,)
 

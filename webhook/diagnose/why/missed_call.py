@@ -20,8 +20,8 @@ from webhook.preview.workloads.hints import resembles_enable
 NAMESPACE_NOT_LABELED = Code(
     "NamespaceNotLabeled",
     f'The pod\'s namespace lacks the label {OPT_IN_LABEL}: "true".',
-    "Ask an administrator of the namespace to run: kubectl label namespace NAME "
-    f"{OPT_IN_LABEL}=true. Then create the pod again.",
+    "Ask an administrator of the namespace to run `kubectl label namespace NAME "
+    f"{OPT_IN_LABEL}=true`. Then create the pod again.",
 )
 NOT_INSTALLED = Code(
     "NotInstalled",
@@ -32,7 +32,7 @@ NOT_INSTALLED = Code(
 NO_CA_BUNDLE = Code(
     "NoCaBundle",
     "The webhook configuration has no caBundle, so the API server cannot call the webhook.",
-    "Ask the cluster administrator to run rdma-webhook certs status, and to correct what it "
+    "Ask the cluster administrator to run `rdma-webhook certs status`, and to correct what it "
     "reports. Then create the pod again.",
 )
 #: kubectl apply removes only what it applied itself before.
@@ -93,7 +93,7 @@ CODES = (
 
 _CREATE_AGAIN = "create the pod again"
 _COMPARE = (
-    "Compare its expression with the pod: kubectl get mutatingwebhookconfigurations -o yaml. If "
+    "Compare its expression with the pod: `kubectl get mutatingwebhookconfigurations -o yaml`. If "
     "the expression leaves the pod out, change the pod so that it meets the expression, or "
     f"{_RESTORE}. Then {_CREATE_AGAIN}."
 )
@@ -110,7 +110,7 @@ def missed_call_reasons(evidence: PodEvidence) -> Iterator[Finding]:
         yield not_called_finding(
             NO_STATUS,
             "No: the manifest has no status, so this pod was never created.",
-            "Use rdma-webhook preview to see what the webhook would change.",
+            "Use `rdma-webhook preview` to see what the webhook would change.",
         )
     yield from _missing_label(evidence)
     yield from _missing_installation(evidence)
@@ -147,8 +147,8 @@ def _similar_label(namespace: KubernetesObject) -> str:
 def label_remedy(evidence: PodEvidence) -> str:
     """Return how to label the pod's namespace."""
     return (
-        "Ask an administrator of the namespace to run: kubectl label --overwrite namespace "
-        f"{shlex.quote(evidence.namespace_name)} {OPT_IN_LABEL}=true. Then {_CREATE_AGAIN}."
+        "Ask an administrator of the namespace to run `kubectl label --overwrite namespace "
+        f"{shlex.quote(evidence.namespace_name)} {OPT_IN_LABEL}=true`. Then {_CREATE_AGAIN}."
     )
 
 

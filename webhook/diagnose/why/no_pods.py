@@ -24,8 +24,8 @@ from webhook.model.finding import Code, Finding
 NO_PODS = Code(
     "NoPods",
     "The controller has no pods, and nothing that can be read shows the reason.",
-    "Read its conditions and Events with kubectl describe, and check that the program that creates "
-    "its pods is running.",
+    "Read its conditions and Events with `kubectl describe`, and check that the program that "
+    "creates its pods is running.",
 )
 BEING_DELETED = Code(
     "BeingDeleted",
@@ -40,8 +40,8 @@ WAITS_FOR_READY = Code(
     "The StatefulSet lacks pods: with podManagementPolicy OrderedReady, it creates a pod only when "
     "those before it are ready.",
     "Find out why the pod that the StatefulSet waits for is not ready. If that pod waits for "
-    "the others, as the ranks of a job do, delete the StatefulSet with kubectl delete "
-    "--cascade=orphan, which keeps its pods, and create it again with podManagementPolicy: "
+    "the others, as the ranks of a job do, delete the StatefulSet with `kubectl delete "
+    "--cascade=orphan`, which keeps its pods, and create it again with podManagementPolicy: "
     "Parallel.",
 )
 CODES = (
@@ -174,8 +174,8 @@ def _deletions(workload: Workload) -> Iterator[Finding]:
         ]
         remedy = (
             "Create the workload in another namespace, or in this one when it is gone and has been "
-            "created again. To see what keeps it: kubectl describe namespace "
-            f"{shlex.quote(workload.namespace)}."
+            "created again. To see what keeps it: `kubectl describe namespace "
+            f"{shlex.quote(workload.namespace)}`."
         )
         yield BEING_DELETED.finding("error", f"{'. '.join([text, *messages])}.", remedy)
     for controller in (workload.controller, *workload.intermediates[:1]):

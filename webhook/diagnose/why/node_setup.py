@@ -34,8 +34,8 @@ CODES = (NODE_NOT_READY, NOT_SET_UP)
 #: Events of the kubelet about a pod that it cannot start.
 SETUP_EVENTS = ("FailedCreatePodSandBox", "FailedMount", "FailedAttachVolume", "FailedMapVolume")
 _OTHER_NODE = (
-    "Correct or remove nodeName, or create the pod again if its node has been removed: kubectl get "
-    "nodes."
+    "Correct or remove nodeName, or create the pod again if its node has been removed: `kubectl "
+    "get nodes`."
 )
 #: The Event of the node controller when it sets the condition Ready of a pod to False.
 _NODE_EVENT = "NodeNotReady"
@@ -84,8 +84,8 @@ def _unready_remedy(evidence: PodEvidence) -> str:
         return NODE_NOT_READY.remedy
     arguments = shlex.join([evidence.name, "-n", evidence.namespace_name, "--force"])
     return (
-        f"The deletion waits for the node. If its machine is off: kubectl delete pod {arguments}. "
-        "A process that still runs there would keep running alongside the next pod."
+        "The deletion waits for the node. If its machine is off: `kubectl delete pod "
+        f"{arguments}`. A process that still runs there would keep running alongside the next pod."
     )
 
 
@@ -129,8 +129,8 @@ def _missing(evidence: PodEvidence, message: str) -> tuple[str, str]:
         handler = match[1] or match[2]
         remedy = (
             f"Ask the cluster administrator to configure the runtime handler {handler} on node "
-            f"{node}. {_RETRIED} Or correct runtimeClassName in {template}: kubectl get "
-            "runtimeclasses."
+            f"{node}. {_RETRIED} Or correct runtimeClassName in {template}: `kubectl "
+            "get runtimeclasses`."
         )
         return f", since its runtime has no handler {handler}", remedy
     return "", ""

@@ -46,8 +46,8 @@ CLAIM_NOT_CREATED = Code(
 DEVICE_CLASS_MISSING = Code(
     "DeviceClassMissing",
     "The pod is pending: a claim refers to a DeviceClass that does not exist.",
-    "List the DeviceClasses: kubectl get deviceclasses. Correct deviceClassName in the claim or in "
-    "its template, or ask the cluster administrator whether the DRA driver is installed.",
+    "List the DeviceClasses: `kubectl get deviceclasses`. Correct deviceClassName in the claim or "
+    "in its template, or ask the cluster administrator whether the DRA driver is installed.",
 )
 CLAIMS_NOT_ALLOCATED = Code(
     "ClaimsNotAllocated",
@@ -60,7 +60,7 @@ CLAIMS_NOT_ALLOCATED = Code(
 CLAIM_ELSEWHERE = Code(
     "ClaimElsewhere",
     "The pod is pending: one of its claims is already allocated on other nodes.",
-    "Find these nodes: kubectl get resourceclaim -o yaml. Let the pod run there, or give it a "
+    "Find these nodes: `kubectl get resourceclaim -o yaml`. Let the pod run there, or give it a "
     "claim of its own, with resourceClaimTemplateName.",
 )
 CLAIM_IN_USE = Code(
@@ -184,7 +184,7 @@ def _pending_creation(templates: list[str]) -> Finding:
     text = "The pod is pending: Kubernetes has not created all of its claims yet."
     remedy = (
         f"Check that the namespace has the ResourceClaimTemplate{_in_parentheses(templates)}: "
-        f"kubectl get resourceclaimtemplates. If it is missing, create it. {_RETRY_NOTE}"
+        f"`kubectl get resourceclaimtemplates`. If it is missing, create it. {_RETRY_NOTE}"
     )
     return CLAIM_NOT_CREATED.finding("error", text, remedy)
 

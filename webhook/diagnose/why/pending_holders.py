@@ -81,8 +81,8 @@ def _without_surge(evidence: PodEvidence, holders: Iterable[UnfinishedPod]) -> s
     arguments = shlex.join([name, "-n", namespace, "--patch", _NO_SURGE])
     return (
         f"{deployment.title} keeps its older pods ({shortened_list(older)}) until newer ones are "
-        "ready. If its rollout is stuck, let it end an older pod first: kubectl patch "
-        f"deployment {arguments}."
+        "ready. If its rollout is stuck, let it end an older pod first: `kubectl patch "
+        f"deployment {arguments}`."
     )
 
 

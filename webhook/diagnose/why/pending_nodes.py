@@ -27,7 +27,7 @@ from webhook.model.resources import scheduler_requests
 UNSCHEDULABLE = Code(
     "Unschedulable",
     "The pod is pending for a reason other than resources, claims, taints or node selection.",
-    "Correct what the scheduler's message names: kubectl describe pod shows all of it.",
+    "Correct what the scheduler's message names: `kubectl describe pod` shows all of it.",
 )
 OFFERED_NOWHERE = Code(
     "OfferedNowhere",
@@ -43,7 +43,7 @@ TOO_LARGE = Code(
 NEVER_TOGETHER = Code(
     "NeverTogether",
     "The pod is pending: no node offers all of its requested resources together.",
-    "Request resources that the same node offers: kubectl describe nodes lists them under "
+    "Request resources that the same node offers: `kubectl describe nodes` lists them under "
     "Allocatable.",
 )
 CODES = (UNSCHEDULABLE, INSUFFICIENT, OFFERED_NOWHERE, TOO_LARGE, NEVER_TOGETHER)
@@ -119,8 +119,8 @@ def _unschedulable(message: str) -> Finding:
 def _unread(name: str, quote: str) -> Finding:
     text = f"The pod is waiting for {name}: no node that the pod may use has enough of it free."
     remedy = (
-        f"Check whether a node offers it: kubectl get nodes -o yaml | grep {shlex.quote(name)}. If "
-        "one does, wait until it is free; if none does, the name is wrong, or the device plugin "
+        f"Check whether a node offers it: `kubectl get nodes -o yaml | grep {shlex.quote(name)}`. "
+        "If one does, wait until it is free; if none does, the name is wrong, or the device plugin "
         "is not running."
     )
     return INSUFFICIENT.finding("error", text + quote, remedy)

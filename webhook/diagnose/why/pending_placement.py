@@ -35,18 +35,18 @@ NOT_SELECTED = Code(
 CORDONED_NODES = Code(
     "BlockedByCordon",
     "The pod is pending: nodes that could run it are cordoned.",
-    "Once their maintenance is over, uncordon them: kubectl uncordon NODE.",
+    "Once their maintenance is over, uncordon them: `kubectl uncordon NODE`.",
 )
 UNREADY_NODES = Code(
     "BlockedByUnreadiness",
     "The pod is pending: nodes that could run it are not ready.",
-    "Look for the reason with kubectl describe node, and in the kubelet's log on the node.",
+    "Look for the reason with `kubectl describe node`, and in the kubelet's log on the node.",
 )
 TAINTED_NODES = Code(
     "BlockedByTaint",
     "The pod is pending: nodes that could run it have a taint that it does not tolerate.",
     "If the pod may run there, add a toleration to the pod template. If the taint is not needed "
-    "any more, remove it: kubectl taint node NODE TAINT-.",
+    "any more, remove it: `kubectl taint node NODE TAINT-`.",
 )
 CODES = (NOT_SELECTED, CORDONED_NODES, UNREADY_NODES, TAINTED_NODES)
 
@@ -162,8 +162,8 @@ def _not_selected_finding(evidence: PodEvidence, candidates: Candidates, quote: 
             added = f"{capitalized(added)} added it."
             correction = f"{added} {mutators_remedy(evidence, are_labels=True)}"
         remedy = (
-            f"{correction} If the label is missing by mistake, set it: kubectl label node NODE "
-            f"{shlex.quote(f'{key}={value}')}."
+            f"{correction} If the label is missing by mistake, set it: `kubectl label node NODE "
+            f"{shlex.quote(f'{key}={value}')}`."
         )
         return NOT_SELECTED.finding("error", text, remedy)
     text = f"{start} do not match its affinity for the label {key}; {actual}.{quote}"
@@ -176,11 +176,11 @@ def _tainted(evidence: PodEvidence, taint: Taint, nodes: Sequence[str], quote: s
     start, names = "The pod is pending: nodes that could run it", _names(nodes)
     state = state_of(taint.key)
     if state == CORDONED:
-        remedy = f"Once their maintenance is over: kubectl uncordon {shlex.join(nodes[:3])}."
+        remedy = f"Once their maintenance is over: `kubectl uncordon {shlex.join(nodes[:3])}`."
         return CORDONED_NODES.finding("error", f"{start} are cordoned ({names}).{quote}", remedy)
     if state == NOT_READY:
         remedy = (
-            f"Look for the reason with kubectl describe node {shlex.quote(nodes[0])}, and in the "
+            f"Look for the reason with `kubectl describe node {shlex.quote(nodes[0])}`, and in the "
             "kubelet's log on the node."
         )
         return UNREADY_NODES.finding("error", f"{start} are not ready ({names}).{quote}", remedy)
@@ -191,15 +191,15 @@ def _tainted(evidence: PodEvidence, taint: Taint, nodes: Sequence[str], quote: s
 def _taint_remedy(evidence: PodEvidence, taint: Taint, nodes: Sequence[str]) -> str:
     if is_of_kubernetes(taint.key):
         return (
-            "Kubernetes removes the taint once its cause is gone: kubectl describe node "
-            f"{shlex.quote(nodes[0])} shows the cause."
+            "Kubernetes removes the taint once its cause is gone: `kubectl describe node "
+            f"{shlex.quote(nodes[0])}` shows the cause."
         )
     value = f"operator: Equal, value: {taint.value}" if taint.value else "operator: Exists"
     toleration = f"{{key: {taint.key}, {value}, effect: {taint.effect}}}"
     return (
         f"If the pod may run there, add to tolerations in {template_title(evidence)}: "
-        f"{toleration}. If the taint is not needed any more, remove it: kubectl taint node "
-        f"{shlex.join([nodes[0], f'{taint.key}:{taint.effect}-'])}."
+        f"{toleration}. If the taint is not needed any more, remove it: `kubectl taint node "
+        f"{shlex.join([nodes[0], f'{taint.key}:{taint.effect}-'])}`."
     )
 
 

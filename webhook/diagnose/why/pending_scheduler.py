@@ -22,7 +22,7 @@ SCHEDULING_GATED = Code(
     "SchedulingGated",
     "The pod is pending until its scheduling gates are removed.",
     "Find the controller that owns the gate, and the reason why it does not remove the gate. For "
-    "Kueue: kubectl get workloads. If the controller no longer exists, create the pod again "
+    "Kueue: `kubectl get workloads`. If the controller no longer exists, create the pod again "
     "without the gate.",
 )
 NO_SCHEDULER = Code(
@@ -34,7 +34,7 @@ NO_SCHEDULER = Code(
 )
 PREEMPTING = Code(
     "Preempting",
-    "The pod is pending: the scheduler has stopped pods of lower priority to make room for it.",
+    "The pod is pending: the scheduler is stopping pods of lower priority to make room for it.",
     "Wait until they have ended. If one does not end, check its terminationGracePeriodSeconds and "
     "its finalizers.",
 )
@@ -49,7 +49,7 @@ WAITS_FOR_BINDING = Code(
     "The pod is pending: the scheduler has chosen a node for it, and is waiting for a volume or "
     "a claim.",
     "If this lasts, look at the Events of the pod's PersistentVolumeClaims and ResourceClaims: "
-    "kubectl describe pvc, kubectl describe resourceclaims.",
+    "`kubectl describe pvc`, `kubectl describe resourceclaims`.",
 )
 CODES = (SCHEDULING_GATED, NO_SCHEDULER, PREEMPTING, PREEMPTED, WAITS_FOR_BINDING)
 
@@ -60,9 +60,9 @@ PREEMPTED_EVENT = "Preempted"
 _PREEMPTOR = re.compile(r"by (?:a )?pod ([0-9a-f-]{36})")
 #: The beginning of a gate's name → how to proceed.
 _GATES = {
-    "kueue.x-k8s.io/": "Kueue removes it once it admits the workload. kubectl get workloads -n {0} "
-    "shows whether it waits for quota, kubectl describe localqueues -n {0} whether the queue "
-    "exists. If Kueue is not installed any more, create the pod again without the gate.",
+    "kueue.x-k8s.io/": "Kueue removes it once it admits the workload. `kubectl get workloads -n "
+    "{0}` shows whether it waits for quota, `kubectl describe localqueues -n {0}` whether the "
+    "queue exists. If Kueue is not installed any more, create the pod again without the gate.",
 }
 
 

@@ -26,7 +26,7 @@ VOLUME_CLAIM_MISSING = Code(
 VOLUME_CLAIM_UNBOUND = Code(
     "VolumeClaimUnbound",
     "The pod is pending: a PersistentVolumeClaim that it mounts has no volume yet.",
-    "Look for the reason with kubectl describe pvc: no such StorageClass, no default one, a "
+    "Look for the reason with `kubectl describe pvc`: no such StorageClass, no default one, a "
     "provisioner that is not running, or no volume that fits.",
 )
 VOLUME_ELSEWHERE = Code(
@@ -89,25 +89,25 @@ def _unbound(claim: UnmountableClaim) -> Finding:
         text = f"{start}, since the StorageClass {claim.storage_class} does not exist."
         remedy = (
             f"Create the StorageClass {claim.storage_class}, or create the claim again with one of "
-            "those that exist: kubectl get storageclasses."
+            "those that exist: `kubectl get storageclasses`."
         )
         return VOLUME_CLAIM_UNBOUND.finding("error", text, remedy)
     if not claim.storage_class:
         remedy = (
             "The claim names no StorageClass, and the cluster has set no default one; create the "
-            "claim again with one of those that kubectl get storageclasses lists. kubectl describe "
-            f"pvc {shlex.quote(claim.name)} shows its Events."
+            "claim again with one of those that `kubectl get storageclasses` lists. `kubectl "
+            f"describe pvc {shlex.quote(claim.name)}` shows its Events."
         )
         return VOLUME_CLAIM_UNBOUND.finding("error", f"{start}.", remedy)
     remedy = (
-        f"kubectl describe pvc {shlex.quote(claim.name)} shows why; check that the provisioner "
+        f"`kubectl describe pvc {shlex.quote(claim.name)}` shows why; check that the provisioner "
         f"of the StorageClass {claim.storage_class} is running."
     )
     if claim.provisioner == _BY_HAND:
         remedy = (
             f"Volumes of the StorageClass {claim.storage_class} are made by hand, and none that is "
             "free fits. Compare the size, the access modes and the selector of the claim with the "
-            f"volumes (kubectl get pv): kubectl describe pvc {shlex.quote(claim.name)}. Create a "
+            f"volumes (kubectl get pv): `kubectl describe pvc {shlex.quote(claim.name)}`. Create a "
             "PersistentVolume that fits, or create the claim again."
         )
     return VOLUME_CLAIM_UNBOUND.finding("error", f"{start} from {claim.storage_class}.", remedy)

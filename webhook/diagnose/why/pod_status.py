@@ -37,8 +37,8 @@ KEPT_BY_FINALIZERS = Code(
     "KeptByFinalizers",
     "The pod is being deleted and no longer runs, but its finalizers keep it from being removed.",
     "Find out why the controllers that own the finalizers do not remove them. If all of these "
-    "controllers are gone: kubectl patch pod POD --type merge --patch "
-    '\'{"metadata":{"finalizers":null}}\'.',
+    "controllers are gone: `kubectl patch pod POD --type merge --patch "
+    '\'{"metadata":{"finalizers":null}}\'`.',
 )
 EVICTED = Code(
     "Evicted",
@@ -48,14 +48,16 @@ EVICTED = Code(
 RUNNING = Code("Running", "The pod is running.")
 SUCCEEDED = Code("Succeeded", "The pod has completed.")
 FAILED = Code(
-    "Failed", "The pod has failed.", "Search its log for known errors: rdma-webhook why POD --logs."
+    "Failed",
+    "The pod has failed.",
+    "Search its log for known errors: `rdma-webhook why POD --logs`.",
 )
 UNREADY = Code(
     "Unready",
     "The pod is running, but not ready: the readinessProbe of a container, or a readiness gate, "
     "has not succeeded.",
-    "Look at the conditions and Events of the pod: kubectl describe pod. No Service sends anything "
-    "to the pod until it is ready.",
+    "Look at the conditions and Events of the pod: `kubectl describe pod`. No Service sends "
+    "anything to the pod until it is ready.",
 )
 STARTING = Code("Starting", "The pod has a node, but not all of its containers have started.")
 NO_STATUS = Code(
@@ -175,8 +177,8 @@ def _deletion(evidence: PodEvidence) -> Finding:
     arguments = shlex.join([evidence.name, "-n", evidence.namespace_name])
     remedy = (
         "Find out why the controllers that own the finalizers do not remove them. If all of "
-        f"these controllers are gone: kubectl patch pod {arguments} --type merge --patch "
-        f"{shlex.quote(_UNHELD)}."
+        f"these controllers are gone: `kubectl patch pod {arguments} --type merge --patch "
+        f"{shlex.quote(_UNHELD)}`."
     )
     return KEPT_BY_FINALIZERS.finding("error", text, remedy)
 

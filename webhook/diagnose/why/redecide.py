@@ -30,7 +30,8 @@ NOT_COMPARABLE = Code(
     "NotComparable",
     "Today's decision is unknown: the pod has an rdma.lab/status, so the webhook may have changed "
     "it, and the pod's template could not be read.",
-    "Preview the manifest of the pod, or of its controller: rdma-webhook preview -c FABRICS FILE.",
+    "Preview the manifest of the pod, or of its controller: `rdma-webhook preview -c FABRICS "
+    "FILE`.",
 )
 WOULD_BE = Code(
     "WouldBe",

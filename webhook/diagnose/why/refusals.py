@@ -27,7 +27,7 @@ QUOTA_EXCEEDED = Code(
     "QuotaExceeded",
     "The controller cannot create a pod: a ResourceQuota of the namespace does not allow it.",
     "Request less, delete pods that use the quota, or ask the cluster administrator to raise "
-    "the quota, which kubectl describe quota shows. The controller then creates the pod "
+    "the quota, which `kubectl describe quota` shows. The controller then creates the pod "
     "automatically.",
 )
 WEBHOOK_SILENT = Code(
@@ -48,7 +48,7 @@ LIMIT_RANGE_EXCEEDED = Code(
     "LimitRangeExceeded",
     "The controller cannot create a pod: a LimitRange of the namespace does not allow it.",
     "Correct the requests and limits, or ask the cluster administrator to change the LimitRange, "
-    "which kubectl describe limitrange shows.",
+    "which `kubectl describe limitrange` shows.",
 )
 CODES = (QUOTA_EXCEEDED, WEBHOOK_SILENT, POD_SECURITY_REFUSED, LIMIT_RANGE_EXCEEDED)
 
@@ -108,7 +108,7 @@ def _quota_remedy(workload: Workload, name: str) -> str:
     arguments = shlex.join([name, "-n", workload.namespace])
     return (
         "Request less, delete pods that use the quota, or ask the cluster administrator to raise "
-        f"the quota, which kubectl describe quota {arguments} shows. The controller then creates "
+        f"the quota, which `kubectl describe quota {arguments}` shows. The controller then creates "
         "the pod automatically."
     )
 
@@ -144,7 +144,7 @@ def _webhook_remedy(name: str, namespace: str) -> str:
     subject = "rdma-webhook" if name == WEBHOOK_NAME else f"the webhook {name}"
     command = ""
     if namespace:
-        command = f": kubectl get services,endpointslices,pods -n {shlex.quote(namespace)}"
+        command = f": `kubectl get services,endpointslices,pods -n {shlex.quote(namespace)}`"
     removed = "" if name == WEBHOOK_NAME else _REMOVED_PRODUCT
     return (
         f"The API server must call {subject}, and got no answer. Ask the cluster administrator to "
@@ -154,8 +154,8 @@ def _webhook_remedy(name: str, namespace: str) -> str:
 
 
 _REMOVED_PRODUCT = (
-    " If that program was removed from the cluster, delete its webhook configuration, too: kubectl "
-    "get mutatingwebhookconfigurations,validatingwebhookconfigurations."
+    " If that program was removed from the cluster, delete its webhook configuration, too: "
+    "`kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations`."
 )
 
 
@@ -163,8 +163,8 @@ def _pod_security(workload: Workload, start: str, level: str, message: str) -> F
     text = f"{start}, since the namespace enforces the Pod Security level {level}: {cut(message)}"
     remedy = (
         "Run the job in a namespace with the Pod Security level privileged, or ask the cluster "
-        "administrator to run: kubectl label --overwrite namespace "
-        f"{shlex.quote(workload.namespace)} pod-security.kubernetes.io/enforce=privileged. A pod "
+        "administrator to run `kubectl label --overwrite namespace "
+        f"{shlex.quote(workload.namespace)} pod-security.kubernetes.io/enforce=privileged`. A pod "
         f"that meets the level {level} has no IPC_LOCK, so it may have no RDMA."
     )
     return POD_SECURITY_REFUSED.finding("error", text, remedy)
@@ -173,7 +173,7 @@ def _pod_security(workload: Workload, start: str, level: str, message: str) -> F
 def _limit_range(workload: Workload, start: str, message: str) -> Finding:
     text = f"{start}, since a LimitRange of the namespace does not allow it: {cut(message)}"
     remedy = (
-        f"See kubectl describe limitrange -n {shlex.quote(workload.namespace)}; ask the cluster "
+        f"See `kubectl describe limitrange -n {shlex.quote(workload.namespace)}`; ask the cluster "
         "administrator to change the LimitRange, or request what the LimitRange allows. "
         f"{_retried(workload)}"
     )

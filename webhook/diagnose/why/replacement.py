@@ -85,7 +85,7 @@ def replacement_obstacle(
         case "Deployment" if record.spec.paused:
             subject = f"deployment/{record.metadata.name}"
             arguments = shlex.join([subject, "-n", evidence.namespace_name])
-            step = f"resume it: kubectl rollout resume {arguments}"
+            step = f"resume it: `kubectl rollout resume {arguments}`"
             return ReplacementObstacle(
                 f"{record.title} is paused", step, "The Deployment then replaces the pod."
             )
@@ -93,7 +93,7 @@ def replacement_obstacle(
             command = start_job(record, f"{record.metadata.name}-again", evidence.namespace_name)
             effect = "It has the present template."
             return ReplacementObstacle(
-                f"{record.title} is suspended", f"start a Job: {command}", effect
+                f"{record.title} is suspended", f"start a Job: `{command}`", effect
             )
         case "CronJob" if record.spec.concurrency_policy == "Forbid":
             return _running_job(record, evidence)
@@ -123,7 +123,7 @@ def _partition(stateful_set: ControllerRecord, evidence: PodEvidence) -> Replace
         return ReplacementObstacle(cause, step, "")
     name = stateful_set.metadata.name
     arguments = shlex.join([name, "-n", evidence.namespace_name, "--patch", _TO_ZERO])
-    step = f"set the partition to 0: kubectl patch statefulset {arguments}"
+    step = f"set the partition to 0: `kubectl patch statefulset {arguments}`"
     if not evidence.pod.status.is_ready:
         step = f"{step}. Then {_deletion(evidence)}"
     return ReplacementObstacle(
@@ -138,7 +138,7 @@ def _running_job(cron_job: ControllerRecord, evidence: PodEvidence) -> Replaceme
             arguments = shlex.join([owner.metadata.name, "-n", evidence.namespace_name])
             return ReplacementObstacle(
                 f"the concurrencyPolicy of {cron_job.title} is Forbid, and {owner.title} runs",
-                f"delete that Job: kubectl delete job {arguments}",
+                f"delete that Job: `kubectl delete job {arguments}`",
                 "The CronJob then starts the next one, with its present template, when it is due.",
             )
     return None
@@ -152,7 +152,8 @@ def replacement_remedy(controller: KubernetesObject, evidence: PodEvidence) -> s
         return f"Wait for the next Job of {controller.title}."
     subject = f"{controller.kind.lower()}/{controller.metadata.name}"
     arguments = shlex.join([subject, "-n", evidence.namespace_name])
-    wait = f"Wait until the {controller.kind} replaces the pod: kubectl rollout status {arguments}."
+    command = f"kubectl rollout status {arguments}"
+    wait = f"Wait until the {controller.kind} replaces the pod: `{command}`."
     return f"{wait}{_deletion_if_kept(controller.kind, evidence)}"
 
 
@@ -182,4 +183,4 @@ def _deletion_if_kept(kind: str, evidence: PodEvidence) -> str:
 
 def _deletion(evidence: PodEvidence) -> str:
     arguments = shlex.join([evidence.name, "-n", evidence.namespace_name])
-    return f"delete the pod: kubectl delete pod {arguments}"
+    return f"delete the pod: `kubectl delete pod {arguments}`"

@@ -120,7 +120,7 @@ APPLIED = Code("Applied", "The webhook applied a mutation to the pod.")
 SHORTENED = Code(
     "Shortened",
     "The annotation rdma.lab/status has no room for the names of all mutations and reasons.",
-    "Run rdma-webhook preview on the pod's manifest to see all of them.",
+    "Run `rdma-webhook preview` on the pod's manifest to see all of them.",
 )
 UNKNOWN_CODE = Code(
     "UnknownCode",

@@ -26,7 +26,7 @@ from webhook.model.names import shortened_list
 _CORRECT_FAILURE = "If the last line of the log names the cause, correct that."
 _RUN_AGAIN = (
     "Run this command again while the job communicates. If nothing changes, search the log: "
-    "rdma-webhook why POD --logs."
+    "`rdma-webhook why POD --logs`."
 )
 _USE_INFO = (
     "Set NCCL_DEBUG=INFO (for UCX: UCX_LOG_LEVEL=info) in the container's env, and run the job "

@@ -18,7 +18,7 @@ NO_SOCKET_INTERFACE = Code(
     "SocketInterfaceMissing",
     f"{NCCL_SOCKET} of a container matches none of its network interfaces, so NCCL stops.",
     "If the variable has the fabric's value, ask the cluster administrator to correct "
-    "socketInterface or hostSocketInterface of the fabric: rdma-webhook discover finds the "
+    "socketInterface or hostSocketInterface of the fabric: `rdma-webhook discover` finds the "
     "interface. Otherwise, remove the variable. Then create the pod again.",
 )
 CODES = (NO_SOCKET_INTERFACE,)

@@ -38,7 +38,7 @@ NOT_READABLE = "NotReadable"
 #: Reason → what to do, if that is not to restore a changed object.
 _REMEDIES = {
     NO_CONFIGURATION: APPLY_AGAIN,
-    OTHER_CA_BUNDLE: "run rdma-webhook certs status, which shows what to do",
+    OTHER_CA_BUNDLE: "run `rdma-webhook certs status`, which shows what to do",
 }
 _CALLED = "The API server calls the webhook for pods that opted in, and for this object."
 

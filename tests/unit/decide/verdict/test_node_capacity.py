@@ -97,7 +97,7 @@ def test_what_no_node_has(case: tuple[Any, ...], mode: str, *, compared: bool) -
         assert verdict.message == f"{message} now"
     else:
         assert (verdict.rdma, verdict.because.code) == ("no", static)
-        assert verdict.message == f"{message}, and the nodes are static"
+        assert verdict.message == f"{message}, and the configuration sets `nodes: static`"
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0].replace(" ", "-"))

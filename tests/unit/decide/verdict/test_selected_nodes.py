@@ -111,7 +111,7 @@ def test_a_selection_that_leaves_no_node(case: tuple[str, dict[str, Any], str]) 
     _, spec, message = case
     static = verdict_on(pod(**spec), knowing(*POOLS))
     assert (static.rdma, static.because.code) == ("no", "FabricNeverSelected")
-    assert static.message == f"{message}, and the nodes are static"
+    assert static.message == f"{message}, and the configuration sets `nodes: static`"
     elastic = verdict_on(pod(**spec), knowing(*POOLS, mode="elastic"))
     assert (elastic.rdma, elastic.because.code) == ("unsure", "FabricNotSelected")
     assert elastic.message == f"{message} now"
@@ -188,7 +188,10 @@ def test_the_selected_nodes_lack_something(size: str, count: str, code: str, mes
     """Other nodes of the fabric have it, but the pod does not select them."""
     asking = pod(gpu(count=count), nodeSelector={"size": size})
     verdict = verdict_on(asking, knowing(*SMALL))
-    assert (verdict.because.code, verdict.message) == (code, f"{message}, and the nodes are static")
+    assert (verdict.because.code, verdict.message) == (
+        code,
+        f"{message}, and the configuration sets `nodes: static`",
+    )
     queued = pod(gpu(count=count), nodeSelector={"size": size}, schedulerName="volcano")
     assert verdict_on(queued, knowing(*SMALL)).message == (
         f"{message}; the pod's scheduler may change the selection"
@@ -200,8 +203,8 @@ def test_more_gpus_than_a_node_has() -> None:
     verdict = verdict_on(pod(gpu(count="100"), schedulerName="volcano"), knowing(*SMALL))
     assert (verdict.rdma, verdict.because.code) == ("no", "ResourceExceedsStaticNodes")
     assert verdict.message == (
-        f"the pod requests 100 of nvidia.com/v100, but {NO_NODE} offers more than 8, and the nodes "
-        "are static"
+        f"the pod requests 100 of nvidia.com/v100, but {NO_NODE} offers more than 8, and the "
+        "configuration sets `nodes: static`"
     )
 
 
@@ -223,7 +226,7 @@ def test_no_node_has_all_that_is_requested() -> None:
     asking = pod(gpu(count="8"), annotations={"rdma.lab/devices": "4"})
     assert verdict_on(asking, knowing(*nodes)).message == (
         "no node of fabric v100-ib offers 8 of nvidia.com/v100 and 4 of rdma/v100 together, and "
-        "the nodes are static"
+        "the configuration sets `nodes: static`"
     )
     elastic = verdict_on(asking, knowing(*nodes, mode="elastic"))
     assert (elastic.rdma, elastic.because.code) == ("unsure", "ResourceExceedsNodes")

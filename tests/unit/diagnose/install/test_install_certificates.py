@@ -15,7 +15,7 @@ from webhook.model.finding import Finding
 MUTATING = "MutatingWebhookConfiguration zz-rdma-webhook"
 VALIDATING = "ValidatingWebhookConfiguration rdma-webhook"
 BUNDLE_REMEDY = (
-    "Run rdma-webhook certs status, which shows what to do; with cert-manager, look at its CA "
+    "Run `rdma-webhook certs status`, which shows what to do; with cert-manager, look at its CA "
     "injector."
 )
 EXPIRY_REMEDY = (
@@ -122,7 +122,7 @@ def test_a_certificate_that_is_not_trusted(installation: Installation) -> None:
     """It is an error, with the reason of the handshake."""
     served = ServedCertificate(ADDRESS, "certificate has expired", True)
     change(installation, served=(served, *installation.certificates.served))
-    remedy = "Run rdma-webhook certs status, which shows the CAs and the certificates."
+    remedy = "Run `rdma-webhook certs status`, which shows the CAs and the certificates."
     text = f"{ADDRESS}: certificate has expired"
     assert installation.findings() == [Finding("error", "CertificateNotTrusted", text, remedy)]
 
@@ -133,8 +133,8 @@ def test_a_replica_that_cannot_be_reached(installation: Installation) -> None:
     change(installation, served=(served,))
     text = f"{ADDRESS}: the certificate was not checked (cannot connect: timed out)"
     remedy = (
-        "From outside the cluster, run kubectl -n rdma-webhook port-forward svc/rdma-webhook "
-        "8443:443, and pass --address 127.0.0.1:8443."
+        "From outside the cluster, run `kubectl -n rdma-webhook port-forward svc/rdma-webhook "
+        "8443:443`, and pass `--address 127.0.0.1:8443`."
     )
     assert installation.findings() == [Finding("unsure", "NotChecked", text, remedy)]
 
@@ -147,7 +147,7 @@ def test_a_service_with_another_name(
     served = ServedCertificate(ADDRESS, "cannot connect: timed out", False)
     change(installation, served=(served,))
     remedies = [finding.remedy for finding in installation.findings()]
-    assert [remedy for remedy in remedies if " svc/hook 8443:443, " in remedy]
+    assert [remedy for remedy in remedies if " svc/hook 8443:443`, " in remedy]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from webhook.model.finding import Finding
 
 TITLE = "fabricconfigurations.rdma.lab/default"
 FALSE = (
-    "Do what the message says; kubectl describe fabrics default shows all conditions and Events."
+    "Do what the message says; `kubectl describe fabrics default` shows all conditions and Events."
 )
 
 
@@ -108,7 +108,7 @@ def test_an_outdated_status(installation: Installation, change: str) -> None:
 def test_problems_of_nodes(installation: Installation) -> None:
     """Their number is in the status, and `fabrics` shows them."""
     installation.configuration["status"]["problems"] = 3
-    remedy = "Run rdma-webhook fabrics, which names the nodes and the remedies."
+    remedy = "Run `rdma-webhook fabrics`, which names the nodes and the remedies."
     text = "3 problems with the fabrics or their nodes"
     assert installation.findings() == [Finding("warning", "NodesHaveProblems", text, remedy)]
     assert len(installation.texts("fabrics")) == 2

@@ -21,7 +21,7 @@ def test_a_missing_object(installation: Installation, kind: str) -> None:
     installation.delete(kind, "rdma-webhook")
     text = f"{kind} rdma-webhook does not exist"
     remedy = (
-        "Apply both (kubectl apply -k manifests/monitoring, or helm upgrade with "
+        "Apply both (`kubectl apply -k manifests/monitoring`, or helm upgrade with "
         "monitoring.enabled=true)."
     )
     assert installation.findings() == [Finding("warning", "NotMonitored", text, remedy)]

@@ -13,7 +13,10 @@ from webhook.model.names import uncapitalized
 APPLY = (
     "Apply the webhook's manifests again (kubectl apply -k or helm upgrade, docs/installation.md)."
 )
-RESTORE = f"{APPLY} If that does not undo the change, delete the object first."
+RESTORE = (
+    f"{APPLY} If that does not undo the change, delete the webhook configuration, and apply the "
+    "manifests once more."
+)
 DEFINITION = "CustomResourceDefinition fabricconfigurations.rdma.lab"
 MUTATING = "MutatingWebhookConfiguration zz-rdma-webhook"
 
@@ -130,8 +133,8 @@ def test_replicas_that_are_not_ready(
     installation["Deployment", "rdma-webhook"]["spec"]["replicas"] = desired
     installation["Deployment", "rdma-webhook"]["status"]["readyReplicas"] = ready
     remedy = (
-        "Find the reason with kubectl -n rdma-webhook describe pods --show-events, and with "
-        "kubectl -n rdma-webhook logs deployment/rdma-webhook."
+        "Find the reason with `kubectl -n rdma-webhook describe pods --show-events`, and with "
+        "`kubectl -n rdma-webhook logs deployment/rdma-webhook`."
     )
     assert installation.findings() == [Finding(level, "ReplicasUnavailable", text, remedy)]
 
@@ -185,7 +188,7 @@ def test_a_deployment_without_replicas(installation: Installation, status: dict[
     installation["Deployment", "rdma-webhook"]["status"] = status
     installation.slices["items"] = []
     text = "Deployment rdma-webhook has no replicas: it is scaled to 0"
-    remedy = "Run: kubectl -n rdma-webhook scale deployment rdma-webhook --replicas=2."
+    remedy = "Run `kubectl -n rdma-webhook scale deployment rdma-webhook --replicas=2`."
     assert installation.findings() == [Finding("error", "ReplicasUnavailable", text, remedy)]
 
 

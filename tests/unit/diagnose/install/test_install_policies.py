@@ -14,7 +14,11 @@ from webhook.text.readiness import ReadinessCheck
 APPLY = (
     "Apply the webhook's manifests again (kubectl apply -k or helm upgrade, docs/installation.md)."
 )
-RESTORE = f"{APPLY} If that does not undo the change, delete the object first."
+REFUSED = "tried forbidden changes in dry runs in the last hour, and the API server refused them"
+RESTORE = (
+    f"{APPLY} If the finding remains, delete the policy and its binding, and apply the manifests "
+    "once more."
+)
 POLICY, BINDING = "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"
 ALL = [*((name, "error") for name in GUARDS), *((name, "warning") for name in ADVISERS)]
 
@@ -35,7 +39,7 @@ def test_the_manifests_have_no_other_policies(installation: Installation) -> Non
             "3 of 3 policies that warn users: rdma-webhook-advice, rdma-webhook-detector and "
             "rdma-webhook-removal"
         ),
-        "2 replicas tried forbidden changes in dry runs, and the API server refused them",
+        f"2 replicas {REFUSED}",
     ]
 
 
@@ -147,9 +151,7 @@ def test_a_replica_that_may_do_too_much(installation: Installation) -> None:
     assert installation.findings() == [
         Finding("error", "NotGuarded", "webhook-b: this account may change all; apply the policy")
     ]
-    assert installation.texts("policies")[-1] == (
-        "1 replica tried forbidden changes in dry runs, and the API server refused them"
-    )
+    assert installation.texts("policies")[-1] == (f"1 replica {REFUSED}")
 
 
 def test_a_replica_that_has_not_tried(installation: Installation) -> None:

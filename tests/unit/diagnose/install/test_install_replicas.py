@@ -37,7 +37,7 @@ def test_all_is_well(installation: Installation) -> None:
     assert installation.texts("replicas") == [
         "/readyz of 2 replicas: every check passes",
         f"2 replicas run version {VERSION}, the same as this program",
-        "2 replicas use the object's generation 3 (config 31ade3f1b5a1)",
+        "2 replicas use generation 3 of the FabricConfiguration (config 31ade3f1b5a1)",
     ]
 
 
@@ -71,7 +71,7 @@ def test_a_replica_that_does_not_answer(installation: Installation) -> None:
         "replica"
     )
     remedy = (
-        "Run kubectl -n rdma-webhook port-forward webhook-b 8080, and read "
+        "Run `kubectl -n rdma-webhook port-forward webhook-b 8080`, and read "
         "http://localhost:8080/readyz."
     )
     assert installation.findings() == [Finding("unsure", "NotChecked", text, remedy)]
@@ -131,7 +131,9 @@ def test_versions_that_differ(installation: Installation) -> None:
     """During a rollout; the remedy waits for its end."""
     entry(installation, "webhook-b")["version"] = "1.4.3"
     text = "the replicas have the versions 1.4.2 and 1.4.3"
-    remedy = "Wait for the rollout: kubectl -n rdma-webhook rollout status deployment/rdma-webhook."
+    remedy = (
+        "Wait for the rollout: `kubectl -n rdma-webhook rollout status deployment/rdma-webhook`."
+    )
     assert installation.findings() == [Finding("warning", "VersionsDiffer", text, remedy)]
     assert not [text for text in installation.texts("replicas") if " version " in text]
 
@@ -166,17 +168,20 @@ def test_another_version_of_this_program(
 def test_a_replica_with_an_older_configuration(installation: Installation) -> None:
     """It has not seen the last change of the object."""
     entry(installation, "webhook-a")["generation"] = 2
-    text = "webhook-a uses generation 2, but the object has 3"
+    text = "webhook-a uses generation 2, not generation 3 of the FabricConfiguration"
     assert installation.findings() == [Finding("error", "ConfigurationsDiffer", text, DIFFER)]
     assert installation.texts("replicas")[-1] == (
-        "1 replica uses the object's generation 3 (config 31ade3f1b5a1)"
+        "1 replica uses generation 3 of the FabricConfiguration (config 31ade3f1b5a1)"
     )
 
 
 def test_a_replica_with_another_configuration(installation: Installation) -> None:
     """Its hash differs from that of the object's spec."""
     entry(installation, "webhook-a")["config"] = "0123456789ab"
-    text = "webhook-a uses config 0123456789ab, but the object has 31ade3f1b5a1"
+    text = (
+        "webhook-a uses config 0123456789ab, but generation 3 of the FabricConfiguration has "
+        "31ade3f1b5a1"
+    )
     assert installation.findings() == [Finding("error", "ConfigurationsDiffer", text, DIFFER)]
 
 

@@ -83,7 +83,7 @@ def test_a_namespace_without_the_label(installation: Installation, labels: dict[
     """A pod cannot opt in there, so only the other one is tried."""
     installation.objects[LAB]["metadata"]["labels"] = labels
     text = 'namespace lab lacks the label rdma.lab/enable: "true"'
-    remedy = "Run: kubectl label namespace lab rdma.lab/enable=true."
+    remedy = "Run `kubectl label namespace lab rdma.lab/enable=true`."
     assert installation.findings("lab") == [Finding("error", "NamespaceNotLabeled", text, remedy)]
     assert len(installation.created) == 1
 
@@ -103,7 +103,7 @@ def test_a_pod_that_is_not_patched(installation: Installation) -> None:
     text = "a pod that opts in has no rdma.lab/status after a dry run in lab"
     remedy = (
         "Correct what is reported about the webhook configuration and the certificates. If nothing "
-        "is reported, create a pod, and run rdma-webhook why on it."
+        "is reported, create a pod, and run `rdma-webhook why` on it."
     )
     assert installation.findings("lab") == [Finding("error", "PodNotPatched", text, remedy)]
 

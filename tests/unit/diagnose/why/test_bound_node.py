@@ -146,8 +146,8 @@ def test_a_node_that_was_not_read() -> None:
         "node belongs to the fabric is unknown, since the node could not be read."
     )
     assert explanation.answer.remedy == (
-        "Ask the cluster administrator whether node node-1 belongs to fabric v100-ib: kubectl get "
-        "node node-1 --show-labels. If it does, no action is needed."
+        "Ask the cluster administrator whether node node-1 belongs to fabric v100-ib: `kubectl get "
+        "node node-1 --show-labels`. If it does, no action is needed."
     )
 
 

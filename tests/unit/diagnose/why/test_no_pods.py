@@ -124,11 +124,11 @@ def test_the_template_of_a_copy() -> None:
 @pytest.mark.parametrize(
     ("message", "subject", "command"),
     [
-        (SILENT, "rdma-webhook", f": {SHOWN} -n rdma-system."),
+        (SILENT, "rdma-webhook", f": `{SHOWN} -n rdma-system`."),
         (
             'failed calling webhook "a.example": Post "https://a.b.svc:443/": EOF',
             "the webhook a.example",
-            f": {SHOWN} -n b.",
+            f": `{SHOWN} -n b`.",
         ),
         (
             'failed calling webhook "a.example": Post "https://10.0.0.1/": EOF',
@@ -147,7 +147,7 @@ def test_a_webhook_that_does_not_answer(message: str, subject: str, command: str
     if subject != "rdma-webhook":
         removed = (
             " If that program was removed from the cluster, delete its webhook configuration, too: "
-            "kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations."
+            "`kubectl get mutatingwebhookconfigurations,validatingwebhookconfigurations`."
         )
     assert finding.remedy == (
         f"The API server must call {subject}, and got no answer. Ask the cluster administrator to "
@@ -172,7 +172,7 @@ def test_pod_security() -> None:
         f"since the namespace enforces the Pod Security level restricted: {VIOLATES}"
         in finding.text
     )
-    assert "namespace lab pod-security.kubernetes.io/enforce=privileged." in finding.remedy
+    assert "namespace lab pod-security.kubernetes.io/enforce=privileged`." in finding.remedy
     assert "meets the level restricted has no IPC_LOCK" in finding.remedy
 
 
@@ -189,7 +189,7 @@ def test_a_limit_range(message: str) -> None:
     finding = refused(message)
     assert finding.code == "LimitRangeExceeded"
     assert f"since a LimitRange of the namespace does not allow it: {message}" in finding.text
-    assert finding.remedy.startswith("See kubectl describe limitrange -n lab;")
+    assert finding.remedy.startswith("See `kubectl describe limitrange -n lab`;")
     assert "delete Job a and create it again" in finding.remedy
 
 
@@ -379,7 +379,7 @@ def test_a_job_that_took_too_long() -> None:
 def test_commands_in_remedies() -> None:
     """They can be copied."""
     (finding,) = now("Deployment", spec={"paused": True})
-    assert finding.remedy == "To resume it: kubectl rollout resume deployment/a -n lab."
+    assert finding.remedy == "To resume it: `kubectl rollout resume deployment/a -n lab`."
     (finding,) = now("CronJob", spec={"schedule": "* * * * *"})
     assert finding.remedy == (
         "Wait until a run is due. To start a Job now: kubectl create job --from=cronjob/a a-now -n "
@@ -579,9 +579,9 @@ def test_a_job_of_another_controller() -> None:
     (finding,) = now("CronJob", child)
     assert "CronJob a has no pods, since Job a-1 is left" in finding.text
     assert finding.remedy == (
-        "MultiKueue creates the pods in another cluster; ask rdma-webhook why there. The Workload "
-        "of the Job names the cluster: kubectl get workloads -n lab -o yaml. If the Job should run "
-        "in this cluster, create it again without spec.managedBy."
+        "MultiKueue creates the pods in another cluster; ask `rdma-webhook why` there. The "
+        "Workload of the Job names the cluster: `kubectl get workloads -n lab -o yaml`. If the "
+        "Job should run in this cluster, create it again without spec.managedBy."
     )
 
 
@@ -651,7 +651,7 @@ def test_a_namespace_that_is_being_deleted() -> None:
     )
     assert explanation.answer.remedy == (
         "Create the workload in another namespace, or in this one when it is gone and has been "
-        "created again. To see what keeps it: kubectl describe namespace lab."
+        "created again. To see what keeps it: `kubectl describe namespace lab`."
     )
     (refused_pod,) = chapter_findings(explanation, "podStatus")
     assert refused_pod.code == "FailedCreate"

@@ -33,7 +33,7 @@ from webhook.model.finding import Finding
 from webhook.model.nodes import build_fabric_index
 
 PARTITIONED = {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}}
-DELETION = "Delete the pod: kubectl delete pod train-0 -n lab."
+DELETION = "Delete the pod: `kubectl delete pod train-0 -n lab`."
 PRESENT = "The StatefulSet then creates it from its present template."
 
 
@@ -100,7 +100,7 @@ def test_a_variable_that_is_in_the_template_still() -> None:
     assert explanation.answer.text.endswith(f" {sentence}")
     assert "remove the variable" in explanation.answer.text
     assert explanation.answer.remedy.startswith(
-        "If the change settles this: Set the partition to 0: kubectl patch statefulset train"
+        "If the change settles this: Set the partition to 0: `kubectl patch statefulset train"
     )
     assert "present template. Otherwise: If the job uses NCCL" in explanation.answer.remedy
     finding = chapter_findings(explanation, "podStatus")[-1]
@@ -189,7 +189,7 @@ def test_today_from_the_present_template() -> None:
     (finding,) = chapter_findings(explanation, "redecision")
     assert finding.code == "OtherToday"
     assert finding.text.startswith("Unlike at admission, a pod from the template of StatefulSet")
-    assert finding.remedy.startswith("Set the partition to 0: kubectl patch statefulset train")
+    assert finding.remedy.startswith("Set the partition to 0: `kubectl patch statefulset train")
     explanation = of_old_template(
         pod, WITHOUT, configuration=KNOWN_CONFIGURATION, strategy=PARTITIONED, revision="train-1"
     )
@@ -229,7 +229,7 @@ def test_an_annotation_that_the_template_lacks() -> None:
     assert finding.remedy == (
         'Set rdma.lab/enable: "true" under metadata.annotations of the pod template of StatefulSet '
         "train. Then, since the updateStrategy of StatefulSet train is OnDelete, delete the pod: "
-        f"kubectl delete pod train-0 -n lab. {PRESENT}"
+        f"`kubectl delete pod train-0 -n lab`. {PRESENT}"
     )
     unchanged = call(stateful_set(ANNOTATED, revision="train-1"), labels=OLD)
     assert "the pod was created from another template, or before" in unchanged.text
@@ -259,12 +259,12 @@ def test_a_cron_job_whose_job_is_older() -> None:
         "spec.jobTemplate.spec.template.metadata.annotations now, but has not replaced the pod, "
         "since the concurrencyPolicy of CronJob c is Forbid, and Job train runs."
     )
-    assert finding.remedy.startswith("Delete that Job: kubectl delete job train -n lab.")
+    assert finding.remedy.startswith("Delete that Job: `kubectl delete job train -n lab`.")
     before = call(job(), cron_job(WITHOUT | {"metadata": {}}))
     assert before.remedy.endswith(
         "of CronJob c. Then, since the concurrencyPolicy of CronJob c is Forbid, and Job train "
-        "runs, delete that Job: kubectl delete job train -n lab. The CronJob then starts the next "
-        "one, with its present template, when it is due."
+        "runs, delete that Job: `kubectl delete job train -n lab`. The CronJob then starts the "
+        "next one, with its present template, when it is due."
     )
 
 
@@ -275,8 +275,8 @@ def test_a_deployment_that_has_not_rolled_out() -> None:
     finding = call(replicas, deployment)
     assert "now, but has not replaced the pod." in finding.text
     assert finding.remedy == (
-        "Wait until the Deployment replaces the pod: kubectl rollout status deployment/train -n "
-        "lab."
+        "Wait until the Deployment replaces the pod: `kubectl rollout status deployment/train -n "
+        "lab`."
     )
 
 

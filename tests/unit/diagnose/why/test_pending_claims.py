@@ -117,7 +117,7 @@ def test_claims_that_are_not_made_yet() -> None:
     (finding,) = chapter_findings(explain(silent()), "podStatus")
     assert (finding.code, finding.level) == ("ClaimNotCreated", "error")
     assert finding.text == "The pod is pending: Kubernetes has not created all of its claims yet."
-    assert "ResourceClaimTemplate (rdma-nics): kubectl get resourceclaimtemplates" in finding.remedy
+    assert "ResourceClaimTemplate (rdma-nics): `kubectl get resourceclaimtem" in finding.remedy
     assert finding.remedy.endswith("so creating the pod again is quicker.")
 
 

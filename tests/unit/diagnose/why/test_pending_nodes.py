@@ -181,9 +181,9 @@ def test_a_rollout_that_waits_for_its_own_pods(
     if is_of_rollout and namespace == "lab":
         assert finding.remedy == (
             "Deployment serve keeps its older pods (lab/serve-1-x) until newer ones are ready. If "
-            "its rollout is stuck, let it end an older pod first: kubectl patch deployment "
+            "its rollout is stuck, let it end an older pod first: `kubectl patch deployment "
             'serve -n lab --patch \'{"spec":{"strategy":{"type":"RollingUpdate",'
-            '"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}\'.'
+            '"rollingUpdate":{"maxSurge":0,"maxUnavailable":1}}}}\'`.'
         )
     elif (older, namespace) == ("ReplicaSet serve-2", "lab"):
         assert finding.remedy == (
@@ -229,7 +229,7 @@ def test_a_taint() -> None:
     assert finding.remedy == (
         "If the pod may run there, add to tolerations in the pod template of Job train: "
         "{key: team, operator: Equal, value: a, effect: NoSchedule}. If the taint is not needed "
-        "any more, remove it: kubectl taint node a team:NoSchedule-."
+        "any more, remove it: `kubectl taint node a team:NoSchedule-`."
     )
     exists = {"taints": [{"key": "team", "effect": "NoExecute"}]}
     (finding,) = now(OTHER, node("a", spec=exists, gpus="8"))
@@ -259,7 +259,7 @@ def test_a_cordon() -> None:
     (finding,) = now(OTHER, cordoned)
     assert finding.code == "BlockedByCordon"
     assert "nodes that could run it are cordoned (a)." in finding.text
-    assert finding.remedy == "Once their maintenance is over: kubectl uncordon a."
+    assert finding.remedy == "Once their maintenance is over: `kubectl uncordon a`."
     full, blocked = now(FULL, cordoned, node("b", gpus="8"))
     assert (full.code, blocked.code) == ("Insufficient", "BlockedByCordon")
     assert "(b) has enough" in full.text
@@ -319,7 +319,7 @@ def test_a_label_that_somebody_added() -> None:
         "The manifest that was applied does not have it: another webhook or a policy added it. "
         "Check what changes pods at admission: RuntimeClass kata (scheduling.nodeSelector). "
         "Correct the one that added it, and create the pod again. If the label is missing by "
-        "mistake, set it: kubectl label node NODE pool=b."
+        "mistake, set it: `kubectl label node NODE pool=b`."
     )
 
 

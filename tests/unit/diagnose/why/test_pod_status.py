@@ -151,10 +151,10 @@ def test_where_the_log_is_searched() -> None:
     first = of_main(state=ended(1), restartCount=0)
     restarted = of_main(state=ended(1), restartCount=1)
     command = "kubectl logs train-0 -n lab -c main"
-    assert now(first)[1].remedy.startswith(f"Read its log: {command}. rdma-webhook why train-0 -n")
-    assert now(restarted)[1].remedy.startswith(f"Read its log: {command} --previous. rdma-webhook ")
+    assert now(first)[1].remedy.startswith(f"Read its log: `{command}`. `rdma-webhook why ")
+    assert now(restarted)[1].remedy.startswith(f"Read its log: `{command} --previous`. `rdma-")
     assert now(pod_in_cluster(phase="Failed"))[0].remedy == (
-        "Search the log for known errors: rdma-webhook why train-0 -n lab --logs."
+        "Search the log for known errors: `rdma-webhook why train-0 -n lab --logs`."
     )
     for pod in (first, restarted, pod_in_cluster(phase="Failed")):
         assert now(pod, logs=())[-1].remedy.startswith("The cause, if known, is below")
@@ -221,7 +221,7 @@ def test_a_container_that_completes_again_and_again(state: dict[str, Any], level
         "Always, it always does."
     )
     assert finding.remedy.startswith(
-        "If its command is meant to end, run it in a Job. Otherwise, read its log: kubectl logs "
+        "If its command is meant to end, run it in a Job. Otherwise, read its log: `kubectl logs "
     )
     init = {"name": "fetch", "lastState": ended(0), "restartCount": 2, "state": ended(0)}
     _, finding = now(pod_in_cluster(initContainerStatuses=[init]))
@@ -396,7 +396,7 @@ def test_a_node_that_a_file_lacks() -> None:
             (
                 "Ask the cluster administrator to configure the runtime handler nvidia on node "
                 "node-1. The kubelet then starts the pod automatically. Or correct "
-                "runtimeClassName in the pod: kubectl get runtimeclasses."
+                "runtimeClassName in the pod: `kubectl get runtimeclasses`."
             ),
         ),
         (
@@ -527,8 +527,8 @@ def test_finalizers_of_a_pod_without_processes(state: dict[str, Any], is_kept: b
         )
         assert finding.remedy == (
             "Find out why the controllers that own the finalizers do not remove them. If all "
-            "of these controllers are gone: kubectl patch pod train-0 -n lab --type merge --patch "
-            """'{"metadata":{"finalizers":null}}'."""
+            "of these controllers are gone: `kubectl patch pod train-0 -n lab --type merge --patch "
+            """'{"metadata":{"finalizers":null}}'`."""
         )
     unkept = pod_in_cluster(metadata={"deletionTimestamp": LATER}, **state)
     assert now(unkept)[0].code == "Terminating"
@@ -562,8 +562,8 @@ def test_the_node_of_a_pod_that_is_being_deleted() -> None:
     _, _, finding = now(deleted, nodes=[lost])
     assert (finding.code, finding.level) == ("NodeNotReady", "error")
     assert finding.remedy == (
-        "The deletion waits for the node. If its machine is off: kubectl delete pod train-0 -n lab "
-        "--force. A process that still runs there would keep running alongside the next pod."
+        "The deletion waits for the node. If its machine is off: `kubectl delete pod train-0 -n "
+        "lab --force`. A process that still runs there would keep running alongside the next pod."
     )
     marked = pod_in_cluster(conditions=[UNREADY], metadata={"deletionTimestamp": LATER})
     reported = [event("NodeNotReady", "Node is not ready")]
@@ -612,7 +612,7 @@ def test_a_sidecar_that_does_not_start() -> None:
     _, finding = now(pod)
     assert (finding.code, finding.level) == ("WaitsForSidecar", "error")
     assert finding.text == "The pod's containers wait for the startupProbe of its sidecar proxy."
-    assert finding.remedy.startswith("Read its log: kubectl logs train-0 -n lab -c proxy. ")
+    assert finding.remedy.startswith("Read its log: `kubectl logs train-0 -n lab -c proxy`. ")
     assert finding.remedy.endswith(" Correct the sidecar or its startupProbe.")
     refused = event("Unhealthy", "Startup probe failed: connection refused")
     for part, end in (
@@ -643,7 +643,7 @@ def test_an_init_container_that_runs() -> None:
         "The pod's containers wait for its init container wait, which has been running since "
         f"{EARLIER}."
     )
-    assert finding.remedy.startswith("Read its log: kubectl logs train-0 -n lab -c wait. ")
+    assert finding.remedy.startswith("Read its log: `kubectl logs train-0 -n lab -c wait`. ")
     assert finding.remedy.endswith(" If it waits for another pod, look at that one.")
     assert not explain(pod).well
     assert "RDMA. But it does not run yet: The pod's containers wait" in explain(pod).answer.text
@@ -780,8 +780,8 @@ def test_a_container_that_is_not_ready() -> None:
         "Container server is not ready: Readiness probe failed: connection refused"
     )
     assert server.remedy == (
-        "Read its log: kubectl logs train-0 -n lab -c server. rdma-webhook why train-0 -n lab "
-        "--logs searches it for known errors of RDMA. Until the container is ready, no Service "
+        "Read its log: `kubectl logs train-0 -n lab -c server`. `rdma-webhook why train-0 -n lab "
+        "--logs` searches it for known errors of RDMA. Until the container is ready, no Service "
         "sends anything to the pod."
     )
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import webhook
 from tests.unit.diagnose.why.pods import chapter_findings, explain
 from tests.unit.diagnose.why.test_no_pods import QUOTA, SILENT, refused
 from tests.unit.diagnose.why.test_pending_nodes import FULL
@@ -16,6 +17,12 @@ from tests.unit.diagnose.why.test_pod_status import pending
 from webhook.diagnose import why
 
 FILES = sorted(Path(str(why.__file__)).parent.glob("*.py"))
+PACKAGE = Path(str(webhook.__file__)).parent
+WITH_MESSAGES = sorted(
+    file
+    for package in ("admission", "decide", "diagnose", "serve/status")
+    for file in PACKAGE.joinpath(package).rglob("*.py")
+)
 #: Text that ends inside a command.
 _COMMAND = re.compile(
     r"(?:kubectl (?:create|delete|describe|get|label|logs|patch|rollout|taint|uncordon)"
@@ -64,19 +71,52 @@ f"See {name}"
     assert [*_unquoted(ast.parse(source))] == ["plain"]
 
 
+#: A command that a mark follows; a command in parentheses ends clearly.
+_UNMARKED = re.compile(
+    r"(?<![`(\w/-])(?:kubectl|rdma-webhook) (?:certs|create|delete|describe|exec|fabrics|get"
+    r"|label|logs|patch|port-forward|preview|rollout|scale|taint|uncordon|why|-n \w+)\b"
+    r"(?:[^`.,;()]|[.,](?=\S))*[.,;](?!\S)"
+)
+
+
+def _texts(tree: ast.Module) -> Iterator[str]:
+    """Yield all strings of a module but docstrings; a value in one is an x."""
+    parts = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr):
+            parts.add(id(node.value))
+        elif isinstance(node, ast.JoinedStr):
+            parts |= set(map(id, ast.walk(node)))
+            yield "".join(
+                "x" if isinstance(part, ast.FormattedValue) else str(ast.literal_eval(part))
+                for part in node.values
+            )
+        elif (
+            isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts
+        ):
+            yield node.value
+
+
+@pytest.mark.parametrize("file", WITH_MESSAGES, ids=lambda file: str(file.relative_to(PACKAGE)))
+def test_a_command_ends_before_the_mark_that_follows_it(file: Path) -> None:
+    """Who copies a command must not copy the period of its sentence: backticks enclose it."""
+    texts = _texts(ast.parse(file.read_text(encoding="utf-8")))
+    assert [match[0] for text in texts for match in _UNMARKED.finditer(text)] == []
+
+
 def test_a_forged_event_runs_nothing() -> None:
     """A user who may create Events chooses the names in a refusal that an administrator reads."""
     remedy = refused(SILENT.replace("rdma-system", _ODD)).remedy
-    assert f"kubectl get services,endpointslices,pods -n {_QUOTED}. " in remedy
+    assert f"kubectl get services,endpointslices,pods -n {_QUOTED}`. " in remedy
     remedy = refused(QUOTA.replace("quota: nics", f"quota: {_ODD}")).remedy
-    assert f"kubectl describe quota {_QUOTED} -n lab shows. " in remedy
+    assert f"kubectl describe quota {_QUOTED} -n lab` shows. " in remedy
 
 
 def test_a_forged_message_of_the_scheduler_runs_nothing() -> None:
     """The name of a resource in it is quoted for grep."""
     pod = pending(FULL.replace("nvidia.com/v100", _ODD))
     (finding, *_) = chapter_findings(explain(pod), "podStatus")
-    assert f"grep {_QUOTED}. If one" in finding.remedy
+    assert f"grep {_QUOTED}`. If one" in finding.remedy
 
 
 def test_a_name_in_a_file_runs_nothing() -> None:
@@ -86,4 +126,4 @@ def test_a_name_in_a_file_runs_nothing() -> None:
     )
     pod["metadata"]["namespace"] = _ODD
     (finding, *_) = chapter_findings(explain(pod), "podStatus")
-    assert f"kubectl get workloads -n {_QUOTED} " in finding.remedy
+    assert f"kubectl get workloads -n {_QUOTED}` " in finding.remedy

@@ -17,8 +17,8 @@ from webhook.kube.objects import KubernetesObject, PodRecord
 
 READY = [{"type": "Ready", "status": "True"}]
 PATCH = (
-    "kubectl patch statefulset a -n lab --patch "
-    """'{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}'"""
+    "`kubectl patch statefulset a -n lab --patch "
+    """'{"spec":{"updateStrategy":{"rollingUpdate":{"partition":0}}}}'`"""
 )
 CONTROLLER = [{"kind": "LeaderWorkerSet", "name": "l", "controller": True}]
 
@@ -53,9 +53,9 @@ def test_pods_that_people_delete(kind: str) -> None:
     obstacle = replacement_obstacle(controller, evidence(controller))
     assert obstacle is not None
     assert obstacle.cause == f"the updateStrategy of {kind} a is OnDelete"
-    assert obstacle.step == "delete the pod: kubectl delete pod train-0 -n lab"
+    assert obstacle.step == "delete the pod: `kubectl delete pod train-0 -n lab`"
     remedy = (
-        "Delete the pod: kubectl delete pod train-0 -n lab. The "
+        "Delete the pod: `kubectl delete pod train-0 -n lab`. The "
         f"{kind} then creates it from its present template."
     )
     assert obstacle.remedy == replacement_remedy(controller, evidence(controller)) == remedy
@@ -73,7 +73,7 @@ def test_a_partition() -> None:
     unready = replacement_obstacle(partitioned(1), evidence(conditions=[]))
     assert unready is not None
     assert unready.step == (
-        f"set the partition to 0: {PATCH}. Then delete the pod: kubectl delete pod train-0 -n lab"
+        f"set the partition to 0: {PATCH}. Then delete the pod: `kubectl delete pod train-0 -n lab`"
     )
 
 
@@ -118,7 +118,7 @@ def test_a_paused_deployment() -> None:
     """It replaces no pods until somebody resumes it."""
     controller = owner("Deployment", spec={"paused": True})
     assert replacement_remedy(controller, evidence()) == (
-        "Resume it: kubectl rollout resume deployment/a -n lab. The Deployment then replaces the "
+        "Resume it: `kubectl rollout resume deployment/a -n lab`. The Deployment then replaces the "
         "pod."
     )
     obstacle = replacement_obstacle(controller, evidence())
@@ -134,7 +134,7 @@ def test_a_cron_job_that_allows_one_job() -> None:
     assert obstacle is not None
     assert obstacle.cause == "the concurrencyPolicy of CronJob a is Forbid, and Job train runs"
     assert obstacle.remedy == (
-        "Delete that Job: kubectl delete job train -n lab. The CronJob then starts the next one, "
+        "Delete that Job: `kubectl delete job train -n lab`. The CronJob then starts the next one, "
         "with its present template, when it is due."
     )
     for end in ("Complete", "Failed"):
@@ -158,7 +158,7 @@ def test_a_suspended_cron_job() -> None:
     assert obstacle.cause == "CronJob a is suspended"
     assert replacement_remedy(controller, evidence(controller)) == obstacle.remedy
     assert obstacle.remedy == (
-        "Start a Job: kubectl create job --from=cronjob/a a-again -n lab. It has the present "
+        "Start a Job: `kubectl create job --from=cronjob/a a-again -n lab`. It has the present "
         "template."
     )
 
@@ -189,15 +189,16 @@ def test_controllers_that_nothing_holds(controller: KubernetesObject) -> None:
         (
             "Deployment",
             (
-                "Wait until the Deployment replaces the pod: kubectl rollout status deployment/a "
-                "-n lab."
+                "Wait until the Deployment replaces the pod: `kubectl rollout status deployment/a "
+                "-n lab`."
             ),
         ),
         (
             "StatefulSet",
             (
-                "Wait until the StatefulSet replaces the pod: kubectl rollout status statefulset/a "
-                "-n lab. If it does not, delete the pod: kubectl delete pod train-0 -n lab."
+                "Wait until the StatefulSet replaces the pod: `kubectl rollout status "
+                "statefulset/a -n lab`. If it does not, delete the pod: "
+                "`kubectl delete pod train-0 -n lab`."
             ),
         ),
     ],
@@ -211,8 +212,8 @@ def test_names_in_commands() -> None:
     """They are quoted."""
     controller = owner("StatefulSet", metadata={"name": "a;b"})
     remedy = replacement_remedy(controller, evidence(metadata={"name": "c;d"}))
-    assert "status 'statefulset/a;b' -n lab." in remedy
-    assert "delete pod 'c;d' -n lab." in remedy
+    assert "status 'statefulset/a;b' -n lab`." in remedy
+    assert "delete pod 'c;d' -n lab`." in remedy
 
 
 @pytest.mark.parametrize(

@@ -75,8 +75,8 @@ APPLIED = status(applied=["ipc-lock"])
                 'namespace lab lacks the label rdma.lab/enable: "true".'
             ),
             (
-                "kubectl label --overwrite namespace lab rdma.lab/enable=true. Then create the pod "
-                "again. Remove rdma.lab/status from the pod, and create the pod again."
+                "`kubectl label --overwrite namespace lab rdma.lab/enable=true`. Then create the "
+                "pod again. Remove rdma.lab/status from the pod, and create the pod again."
             ),
         ),
         (
@@ -87,7 +87,7 @@ APPLIED = status(applied=["ipc-lock"])
                 'Not certain: namespace lab lacks the label rdma.lab/enable: "true". The label was '
                 "removed later, or rdma.lab/status was copied from another pod, or written by hand."
             ),
-            "rdma.lab/enable=true. Then create the pod again.",
+            "rdma.lab/enable=true`. Then create the pod again.",
         ),
         (
             pod_in_cluster({**ASKED, "rdma.lab/status": '{"rdma":"yes","because":"Equipped"}'}),
@@ -323,7 +323,7 @@ def test_a_copy_is_not_the_template_to_edit(kind: str, above: str) -> None:
     assert finding.remedy.endswith(f"of the pod template of {above} a{effects[above]}")
 
 
-IF_NOT_REPLACED = "If it does not, delete the pod: kubectl delete pod train-0 -n lab."
+IF_NOT_REPLACED = "If it does not, delete the pod: `kubectl delete pod train-0 -n lab`."
 
 
 @pytest.mark.parametrize(
@@ -547,5 +547,5 @@ def test_a_condition_that_cannot_be_evaluated() -> None:
         "No: the matchCondition ml of the webhook in zz-rdma-webhook cannot be evaluated here, and "
         "may leave the pod out."
     )
-    assert finding.remedy.startswith("Compare its expression with the pod: kubectl get mutating")
+    assert finding.remedy.startswith("Compare its expression with the pod: `kubectl get mutating")
     assert called(pod_without_call(), webhooks=(edited,)).code != "NotSelected"

@@ -30,7 +30,10 @@ CALLED = Condition(
 APPLY = (
     "apply the webhook's manifests again (kubectl apply -k or helm upgrade, docs/installation.md)."
 )
-RESTORE = f"{APPLY} If that does not undo the change, delete the object first."
+RESTORE = (
+    f"{APPLY} If that does not undo the change, delete the webhook configuration, and apply the "
+    "manifests once more."
+)
 MUTATING = "MutatingWebhookConfiguration zz-rdma-webhook"
 VALIDATING = "ValidatingWebhookConfiguration rdma-webhook"
 
@@ -199,7 +202,7 @@ def test_the_bundle_must_have_our_ca(installed: Installation, kind: str) -> None
     bundle, text = BUNDLES[kind]
     encoded = bundle if isinstance(bundle, str) else b64encode(bundle).decode()
     installed.webhook["clientConfig"]["caBundle"] = encoded
-    remedy = "run rdma-webhook certs status, which shows what to do."
+    remedy = "run `rdma-webhook certs status`, which shows what to do."
     expected = Condition("Called", False, "OtherCaBundle", f"{MUTATING} {text}; {remedy}")
     assert installed.condition() == (expected if text else CALLED)
 

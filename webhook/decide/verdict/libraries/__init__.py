@@ -46,7 +46,7 @@ from webhook.model.pod.hooks import hook_commands
 from webhook.model.traffic_libraries import TrafficLibrary
 
 _WHO_READS_THEM = (
-    "rdma-webhook why reads the ConfigMaps. A preview reads those in its input, and with --live "
+    "`rdma-webhook why` reads the ConfigMaps. A preview reads those in its input, and with --live "
     "those in the cluster."
 )
 ENV_UNSEEN = Reason(

@@ -81,16 +81,16 @@ FAILURES = (
         "node-0:528:528 [0] misc/ibvwrap.cc:190 NCCL WARN Call to ibv_reg_mr failed with error "
         "Bad address",
         "The NIC cannot register the GPU's memory.",
-        "Ask the cluster administrator to load nvidia-peermem on the node, or to install a driver "
-        "with DMA-BUF.",
+        "Ask the cluster administrator to load nvidia-peermem on the node, or to install a GPU "
+        "driver that supports DMA-BUF.",
         "linux-rdma/perftest, issue 126",
     ),
     KnownLine(
         "PerftestNoGpuMemory", "failure", "memory", "Couldn't allocate MR with error=14", None,
         "Couldn't allocate MR with error=14",
         "The NIC cannot register the GPU's memory.",
-        "Ask the cluster administrator to load nvidia-peermem on the node, or to install a driver "
-        "with DMA-BUF; with DMA-BUF, run perftest with --use_cuda_dmabuf.",
+        "Ask the cluster administrator to load nvidia-peermem on the node, or to install a GPU "
+        "driver that supports DMA-BUF; with such a driver, run perftest with --use_cuda_dmabuf.",
         "linux-rdma/perftest, src/perftest_resources.c; issue 126",
     ),
     KnownLine(
@@ -113,11 +113,11 @@ FAILURES = (
         "ExitCode137", "failure", "memory", "137",
         re.compile(r"[Ee]xit [Cc]ode:?\s{1,10}137\b"),
         "command terminated with exit code 137",
-        "A signal killed the process. The kernel does this if registered memory exceeds the memory "
-        "limit.",
-        "Check whether kubectl describe pod shows OOMKilled. If so, raise or remove the "
+        "A signal killed the process. The kernel does this if the container's memory, including "
+        "registered memory, exceeds the memory limit.",
+        "Check whether `kubectl describe pod` shows OOMKilled. If so, raise or remove the "
         "container's memory limit.",
-        "kubectl exec; Kubernetes, status of a container",
+        "Kubernetes, kubectl exec and the status of a container",
     ),
     KnownLine(
         "ProcessKilled", "failure", "memory", "Killed",
@@ -126,9 +126,9 @@ FAILURES = (
             r"|exited on signal 9 \(Killed\)"
         ),
         "Killed",
-        "A signal killed a process. The kernel does this if registered memory exceeds the memory "
-        "limit.",
-        "Check whether kubectl describe pod shows OOMKilled. If so, raise or remove the "
+        "A signal killed a process. The kernel does this if the container's memory, including "
+        "registered memory, exceeds the memory limit.",
+        "Check whether `kubectl describe pod` shows OOMKilled. If so, raise or remove the "
         "container's memory limit.",
         "dash, bash and busybox, run; open-mpi/ompi, help-orterun.txt",
     ),
@@ -202,8 +202,8 @@ FAILURES = (
         "node-0:528:5379 [0] misc/socket.cc:50 NCCL WARN socketProgress: Connection closed by "
         "remote peer node-1<35396>",
         "Another rank exited, so this rank lost its connection to it.",
-        "Look for the cause in the log of the rank that the line names; often, a pod of the job "
-        "lacks IPC_LOCK.",
+        "Look for the cause in the logs of the ranks on the host (a pod or a node) that the line "
+        "names; often, a pod of the job lacks IPC_LOCK.",
         "nccl, src/misc/socket.cc",
     ),
     KnownLine(

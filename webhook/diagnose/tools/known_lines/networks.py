@@ -13,6 +13,10 @@ _NCCL_RDMA = r"(?:IB(?:ext\w{0,8})?|gIB)"
 #: `tcp;ofi_rxm` (`transport_variables.provider_without_rdma` has the same list).
 _TCP_PROVIDER = r"(?:ofi_\w{1,8};)?(?:net|sockets|tcp|udp)\b"
 _PROVIDER_SOURCE = "aws/aws-ofi-nccl, src/nccl_ofi_net"
+_LOOK_EARLIER = (
+    "Look earlier in the log for a line that gives the reason, such as one that contains `NET/IB : "
+    "No device found`, `NCCL_IB_DISABLE` or `libibverbs`."
+)
 _NCCL_ENV = "NCCL documentation, Environment Variables"
 
 TRANSPORTS = (
@@ -27,8 +31,8 @@ TRANSPORTS = (
         "ChannelsOverSockets", "transport", "nccl", "via NET/Socket", None,
         "node-0:528:528 [0] NCCL INFO Channel 00/0 : 7[3] -> 0[0] [receive] via NET/Socket/0",
         "NCCL's channels to other nodes use TCP sockets, not RDMA.",
-        "Look earlier in the log for the reason, such as NET/IB : No device found, "
-        "NCCL_IB_DISABLE or libibverbs. If there is none, run the job again with NCCL_DEBUG=INFO.",
+        f"{_LOOK_EARLIER} If there is none, check that NCCL_DEBUG_SUBSYS does not hide it: if the "
+        "variable is set, it must include INIT, NET and ENV.",
         "nccl, src/transport/net.cc", rdma=False,
     ),
     KnownLine(
@@ -42,8 +46,7 @@ TRANSPORTS = (
         "NetworkIsSocket", "transport", "nccl", "Using network Socket", None,
         "node-0:152:386 [0] NCCL INFO Using network Socket",
         "NCCL chose TCP sockets for its traffic to other nodes.",
-        "Look earlier in the log for the reason, such as NET/IB : No device found, "
-        "NCCL_IB_DISABLE or libibverbs.",
+        _LOOK_EARLIER,
         "nccl, src/plugin/net.cc", rdma=False,
     ),
     KnownLine(
@@ -111,8 +114,8 @@ SLOWER = (
         "GpuDirectOff", "slower", "nccl", "GPU Direct RDMA Disabled for",
         re.compile(r"NET/(?!Socket)[\w ]{1,40} ?: GPU Direct RDMA Disabled for"),
         "node-0:14213:14219 [0] NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'",
-        "NCCL uses RDMA, but copies each message through the node's memory, since the NIC cannot "
-        "read the GPU's memory.",
+        "NCCL uses RDMA, but copies each message through the node's memory, since GPUDirect "
+        "RDMA is off for this NIC.",
         "Ask the cluster administrator whether nvidia-peermem is loaded or DMA-BUF is available on "
         "the node. If the line gives a distance, the GPU and the NIC are on different PCIe "
         "switches, and the copying is expected.",

@@ -23,7 +23,7 @@ NOT_CALLED = Code(
 NO_RDMA = Code(
     "NoRdma",
     "The webhook could not equip a pod for RDMA; the run ends.",
-    "Run the command again, and while it waits for the pod, run rdma-webhook why POD.",
+    "Run the command again, and while it waits for the pod, run `rdma-webhook why POD`.",
 )
 POD_REJECTED = Code(
     "PodRejected",
@@ -33,7 +33,7 @@ POD_REJECTED = Code(
 NOT_STARTED = Code(
     "NotStarted",
     "A pod did not start in time, or cannot start, for an unknown reason.",
-    "Run the command again, and while it waits for the pod, run kubectl describe pod POD.",
+    "Run the command again, and while it waits for the pod, run `kubectl describe pod POD`.",
 )
 NOT_ENDED = Code(
     "NotEnded",
@@ -95,7 +95,7 @@ def webhook_not_called(pod: str, problem: Finding | None) -> RunStopError:
 def missing_rdma(pod: str, problem: Finding | None) -> RunStopError:
     """Return the error for a pod that has no RDMA according to its status."""
     text = f"The webhook could not equip pod {pod} for RDMA."
-    remedy = f"Run the command again, and while it waits for the pod, run rdma-webhook why {pod}."
+    remedy = f"Run the command again, and while it waits for the pod, run `rdma-webhook why {pod}`."
     return RunStopError(_error(problem) if problem else NO_RDMA.finding("error", text, remedy))
 
 
