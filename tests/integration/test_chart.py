@@ -132,6 +132,15 @@ def test_components(version: str, value: str, component: str) -> None:
 
 
 @each_version
+def test_openshift(version: str) -> None:
+    """The value does what the patch on docs/compatibility.md does."""
+    page = (MANIFESTS.parent / "docs/compatibility.md").read_text(encoding="utf-8")
+    _, _, block = page.partition("<!-- openshift -->\n```yaml\n")
+    patches, _, _ = block.partition("```")
+    assert_same(rendered(version, "--set=openshift=true"), site(fields=patches))
+
+
+@each_version
 def test_mtls_with_cert_manager(version: str) -> None:
     """Both mount files."""
     chart = rendered(version, "--set=certificates.issuer=cert-manager,mtls=true")

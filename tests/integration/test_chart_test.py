@@ -46,6 +46,14 @@ def pod(*options: str) -> Document:
     return hooks(*options)["Pod", RELEASE, _TEST]
 
 
+def test_the_user_of_the_pod() -> None:
+    """It is the replicas' own, unless OpenShift chooses it."""
+    fixed = {"runAsUser": 65532, "runAsGroup": 65532}
+    profile = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+    assert pod()["spec"]["securityContext"] == {**profile, **fixed}
+    assert pod("--set=openshift=true")["spec"]["securityContext"] == profile
+
+
 def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, answer: Answer) -> tuple[object, Any]:
     """Run the program; return its exit status or message, and the last pod that it created."""
     (container,) = pod()["spec"]["containers"]

@@ -62,6 +62,8 @@ class ManifestFiles:
         for name in [given] if names is None else names:
             self._read(name, listed=names is not None)
         if names is not None:
+            if not recursive:
+                _note_unread_subdirectories(Path(given))
             folders = dict.fromkeys([Path(given), *(Path(name).parent for name in names)])
             self._build_hints += filter(None, dict.fromkeys(map(_build_hint, folders)))
 
@@ -104,6 +106,17 @@ def _list_directory(name: str, *, recursive: bool) -> list[str] | None:
         hint = "; to read its subdirectories, add -R" if nested else ""
         raise DocumentError(f"{name}: no .yaml, .yml or .json file in this directory{hint}")
     return manifests
+
+
+def _note_unread_subdirectories(folder: Path) -> None:
+    """Print how many subdirectories -R would read; those of Helm and kustomize have other hints."""
+    subdirectories = [
+        path.name for path in folder.iterdir() if path.is_dir() and not path.is_symlink()
+    ]
+    number = sum(not name.startswith(".") for name in subdirectories)
+    if number and not _build_hint(folder):
+        noun = "subdirectory" if number == 1 else "subdirectories"
+        print_message("note", f"{folder}: {number:,} {noun} not read; -R reads them")
 
 
 def _manifests(folder: Path, *, recursive: bool) -> Iterator[str]:

@@ -196,6 +196,29 @@ def test_a_folder_is_read_with_its_subdirectories(shell: Shell) -> None:
     assert "2 pods" in shell(*diff, "-R").out
 
 
+def test_subdirectories_that_are_not_read(shell: Shell, tmp_path: Path) -> None:
+    """A note counts them, so that nobody takes their pods for previewed."""
+    shell.file("all/pod.yaml", POD)
+    shell.file("all/.git/config", "")
+    (tmp_path / "all" / "link").symlink_to(tmp_path)
+    assert "-R" not in preview(shell, "all").err
+    shell.file("all/b/pod.yaml", POD)
+    assert "note: all: 1 subdirectory not read; -R reads them\n" in preview(shell, "all").err
+    shell.file("all/c/pod.yaml", POD)
+    assert "note: all: 2 subdirectories not read; -R reads them\n" in preview(shell, "all").err
+    assert "not read" not in preview(shell, "all", "-R").err
+
+
+def test_subdirectories_of_a_chart(shell: Shell) -> None:
+    """The note on a chart names the command that renders all of it, so -R is not the remedy."""
+    shell.file("all/pod.yaml", POD)
+    shell.file("all/templates/pod.yaml", POD)
+    shell.file("all/Chart.yaml", "apiVersion: v2\nname: x\nversion: 1.0.0\n")
+    answer = preview(shell, "all")
+    assert "all is a Helm chart" in answer.err
+    assert "not read" not in answer.err
+
+
 def test_an_unreadable_subdirectory_is_an_error(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
