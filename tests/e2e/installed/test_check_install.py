@@ -81,7 +81,7 @@ def test_a_binding_that_was_deleted(webhook: Webhook) -> None:
 def test_a_namespace_without_the_label(webhook: Webhook) -> None:
     """The remedy has the command for that namespace."""
     answer = check(webhook, "--try", "default")
-    remedy = "Run: kubectl label namespace default rdma.lab/enable=true."
+    remedy = "Run `kubectl label namespace default rdma.lab/enable=true`."
     assert (answer.code, problems(answer)) == (1, [("error", "NamespaceNotLabeled", remedy)])
 
 
@@ -148,8 +148,8 @@ def test_an_emptied_ca_bundle(webhook: Webhook) -> None:
         webhook.cluster.kubectl("patch", CONFIGURATION, *patch)
         answer = check(webhook)
     remedy = (
-        "Run rdma-webhook certs status, which shows what to do; with cert-manager, look at its CA "
-        "injector."
+        "Run `rdma-webhook certs status`, which shows what to do; with cert-manager, look at its "
+        "CA injector."
     )
     assert (answer.code, problems(answer)) == (1, [("error", "OtherCaBundle", remedy)])
 
@@ -161,7 +161,7 @@ def test_no_replicas(webhook: Webhook) -> None:
     answer = check(webhook)
     webhook.kubectl("scale", DEPLOYMENT, "--replicas=2")
     webhook.kubectl("rollout", "status", DEPLOYMENT, "--timeout=300s")
-    remedy = f"Run: kubectl -n {NAME} scale deployment {NAME} --replicas=2."
+    remedy = f"Run `kubectl -n {NAME} scale deployment {NAME} --replicas=2`."
     assert (answer.code, problems(answer)) == (1, [("error", "ReplicasUnavailable", remedy)])
 
 

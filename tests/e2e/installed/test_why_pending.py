@@ -75,7 +75,7 @@ def test_a_taint_and_a_cordon(space: Space) -> None:
         assert remedy in report
         cluster.kubectl("cordon", REAL)
         until(lambda: "BlockedByCordon: " in texts(explained(space, pod), "podStatus"))
-        assert f"kubectl uncordon {REAL}." in texts(explained(space, pod), "podStatus")
+        assert f"`kubectl uncordon {REAL}`." in texts(explained(space, pod), "podStatus")
     finally:
         cluster.kubectl("uncordon", REAL)
         cluster.kubectl("taint", "node", REAL, "team:NoSchedule-")

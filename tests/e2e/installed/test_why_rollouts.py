@@ -18,7 +18,7 @@ from tests.waiting import until
 
 OFF = {"env": [{"name": "NCCL_IB_DISABLE", "value": "1"}]}
 STATUS = "rdma.lab/status"
-_COMMAND = re.compile(r"kubectl (.+?)(?:\. |\.$)")
+_COMMAND = re.compile(r"`kubectl (.+?)`")
 
 
 def controller(space: Space, kind: str, pod: Document, strategy: Document) -> Document:

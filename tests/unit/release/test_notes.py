@@ -32,9 +32,9 @@ def test_notes_are_the_section_of_the_version() -> None:
 
 
 def test_the_digests(tmp_path: Path) -> None:
-    """The notes have those of the archives, and say that the published image has another one."""
+    """The notes have those of the archives. The published image has another one."""
     (tmp_path / "CHANGELOG.md").write_text(LOG)
-    source = Source(tmp_path, "1.1.0", commit="0", time=0)
+    source = Source(root=tmp_path, version="1.1.0", commit="0", time=0)
     notes.write(source, [Image(tmp_path / "image-amd64.oci.tar", "sha256:0")], tmp_path)
     assert (tmp_path / "NOTES.md").read_text() == (
         "One.\n\nImages:\n\n- `image-amd64.oci.tar`: `sha256:0`\n\n"

@@ -27,7 +27,7 @@ def test_a_fabric_may_pin_nothing(pin: Any) -> None:
     """The RDMA resource keeps the pod on the right nodes."""
     decision = decide_on(pod(), decision_input(fabric(gpu_resources=GPU, pin_selector=pin)))
     assert outcomes_of(decision, NAME) == [
-        ("", "skipped", "NotConfigured", "the fabric has pin: never")
+        ("", "skipped", "NotConfigured", "the fabric sets `pin: never`")
     ]
     assert "nodeSelector" not in decision.pod["spec"]
 
