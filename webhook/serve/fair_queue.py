@@ -10,6 +10,9 @@ from time import perf_counter
 
 from webhook.errors import RequestError
 
+#: The longest rest in seconds after a large request, which is otherwise as long as the request
+#: took. Small requests are answered meanwhile.
+MAX_REST = 0.5
 #: Seconds for which a turn continues after the arrival of an urgent request.
 SECONDS_LEFT = 1.0
 INTERRUPTED = "a validation took precedence; try again"

@@ -43,7 +43,7 @@ from webhook.model.annotations import asks_for_rdma
 from webhook.model.claims import unknown_claims
 from webhook.model.decision import Decision
 from webhook.serve.events import NotifyOwner, notify_nobody
-from webhook.serve.fair_queue import FairQueue
+from webhook.serve.fair_queue import MAX_REST, FairQueue
 from webhook.serve.http import asgi
 from webhook.serve.http.asgi import (
     JSON,
@@ -78,9 +78,6 @@ LARGE = 64 * 1024
 MAX_BURST = 0.25
 #: Seconds that a request waits for its turn: `timeoutSeconds` of our webhook configuration.
 MAX_TURN_WAIT = 5.0
-#: The longest rest in seconds after a large request, which is otherwise as long as the request
-#: took. Small requests are answered meanwhile.
-MAX_REST = 0.5
 #: The message for a request whose turn does not come in time.
 CROWDED = "rdma-webhook has too many requests at once; try again"
 

@@ -39,7 +39,7 @@ from webhook.config.load import spec_too_large
 from webhook.config.model import API_VERSION, KIND
 from webhook.errors import RequestError, crash_summary
 from webhook.model.pod import at
-from webhook.serve.fair_queue import FairQueue, Quota
+from webhook.serve.fair_queue import MAX_REST, FairQueue, Quota
 from webhook.serve.http import asgi
 from webhook.serve.http.asgi import (
     JSON,
@@ -118,7 +118,7 @@ class Validate:
         self._log = log
         self._worker = worker
         self._queue = queue
-        self._reading = FairQueue()
+        self._reading = FairQueue(MAX_REST)
         self._bodies = BodyReader()
         self._validation_quota = Quota("validations", PENDING, PENDING_PER_ADDRESS, first=1)
         self._byte_quota = Quota("large validations", BYTES, BYTES_PER_ADDRESS, first=FIRST_BYTES)
@@ -147,7 +147,7 @@ class Validate:
         """Return the answer to any body; raise RequestError if its turn does not come in time."""
         deadline = asyncio.get_running_loop().time() + SECONDS
         try:
-            # A large body takes a tenth of a second: other requests must not wait for many of them.
+            # A large body takes a tenth of a second: others are answered between two of them.
             async with closable_turn(self._reading, scope, SECONDS):
                 prepared = _read_body(body, self._state.snapshot.current_configuration)
         except TimeoutError:

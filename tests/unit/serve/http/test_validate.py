@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from tests.unit.serve.client import JSON, Answer, Lines, request
+from tests.virtual_time import run, virtual_loop, virtual_time
 from webhook.config.load import MAX_SPEC_BYTES, FabricsText, parse_object
 from webhook.errors import RequestError
 from webhook.model.nodes import Node
-from webhook.serve import worker_supervisor
-from webhook.serve.fair_queue import FairQueue
+from webhook.serve import fair_queue, worker_supervisor
+from webhook.serve.fair_queue import MAX_REST, FairQueue
 from webhook.serve.http import validate
 from webhook.serve.http.review_body import MAX_DEPTH
 from webhook.serve.http.validate import (
@@ -494,6 +495,28 @@ def test_bodies_are_read_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     Server.runner.run(flood())
     assert len(read) == 21
     assert "honest" in read[:3]
+
+
+def test_reading_rests_after_each_body(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading takes half of the loop's time at most, and no rest is longer than MAX_REST."""
+    began: list[float] = []
+
+    def read(body: bytes, _current: PreparedConfiguration | None) -> ValidationAnswer:
+        began.append(virtual_time())
+        virtual_loop().advance(float(body))
+        return ValidationAnswer(200, b"{}")
+
+    monkeypatch.setattr(validate, "_read_body", read)
+    monkeypatch.setattr(fair_queue, "perf_counter", virtual_time)
+
+    async def crowd() -> None:
+        server = Server(Instead(lambda: pytest.fail("the worker is not needed")))
+        seconds = b"0.25", b"1", b"1"
+        await asyncio.gather(*(server.posted(body) for body in seconds))
+
+    run(crowd())
+    first, second, third = began
+    assert (second - first, third - second) == (0.5, 1 + MAX_REST)
 
 
 def test_the_wait_for_reading_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
