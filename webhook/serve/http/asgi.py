@@ -159,6 +159,24 @@ async def until_disconnect(work: Coroutine[None, None, _Result], receive: Receiv
         await asyncio.gather(working, leaving, return_exceptions=True)
 
 
+async def finished_once_begun(
+    work: Coroutine[None, None, _Result], has_begun: asyncio.Event, seconds: float
+) -> _Result:
+    """Await `work`; if its caller leaves after it has begun, let it end first, for `seconds`.
+
+    A cancelled request ends the worker, and others would have to wait until the next one is ready.
+    """
+    working = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(working)
+    except asyncio.CancelledError:
+        if has_begun.is_set():
+            await asyncio.wait((working,), timeout=seconds)
+        raise
+    finally:
+        working.cancel()
+
+
 async def _disconnection(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass

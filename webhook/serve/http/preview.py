@@ -24,6 +24,7 @@ from webhook.serve.http.asgi import (
     DisconnectedError,
     PiecewiseResponse,
     address_of,
+    finished_once_begun,
     refuse,
     until_disconnect,
 )
@@ -56,6 +57,8 @@ BYTES, BYTES_PER_ADDRESS = 48 << 20, 24 << 20
 FIRST_BYTES = 64 << 10
 #: The time limit for a preview's wait for others.
 WAIT_SECONDS = 30.0
+#: Seconds for which a preview continues after its client has left: less than a new worker takes.
+ABANDONED_SECONDS = 1.0
 #: The maximum number of pods in a body: each answer takes up to 70 KiB of memory until it is sent.
 MAX_PODS = 500
 
@@ -231,17 +234,23 @@ class PreviewApp:
     async def _compute(
         self, worker_request: WorkerRequest, current: PreparedConfiguration, client_address: str
     ) -> WorkerAnswer:
+        has_turn = asyncio.Event()
+
+        async def ask_in_turn() -> WorkerAnswer:
+            try:
+                async with self._queue.turn(client_address, WAIT_SECONDS):
+                    has_turn.set()
+                    return await self._worker.ask(worker_request, current)
+            except TimeoutError:
+                raise RequestError(503, "earlier previews took too long; try again") from None
+
         pending = self._metrics.worker.previews_pending.track_inprogress()
         with (
             self._preview_quota.take(client_address),
             self._byte_quota.take(client_address, len(worker_request.body)),
             pending,
         ):
-            try:
-                async with self._queue.turn(client_address, WAIT_SECONDS):
-                    answer = await self._worker.ask(worker_request, current)
-            except TimeoutError:
-                raise RequestError(503, "earlier previews took too long; try again") from None
+            answer = await finished_once_begun(ask_in_turn(), has_turn, ABANDONED_SECONDS)
         if answer.status == 500:  # noqa: PLR2004
             self._metrics.internal_errors.inc()
             self._log.write("error", "internal error", endpoint="preview", **answer.defect)

@@ -48,6 +48,7 @@ from webhook.serve.http.asgi import (
     Headers,
     address_of,
     closable_turn,
+    finished_once_begun,
     until_disconnect,
 )
 from webhook.serve.http.review_body import (
@@ -189,15 +190,21 @@ class Validate:
             noun="validation",
             advice="apply it again",
         )
-        with (
-            self._validation_quota.take(client_address),
-            self._byte_quota.take(client_address, len(written)),
-        ):
+        has_turn = asyncio.Event()
+
+        async def ask_in_turn() -> WorkerAnswer:
             async with (
                 asyncio.timeout_at(deadline),
                 self._queue.turn(client_address, SECONDS, urgent=True),
             ):
+                has_turn.set()
                 return await self._worker.ask(worker_request, max_pause=MAX_PAUSE)
+
+        with (
+            self._validation_quota.take(client_address),
+            self._byte_quota.take(client_address, len(written)),
+        ):
+            return await finished_once_begun(ask_in_turn(), has_turn, SECONDS)
 
     def _record(self, validation: ValidationAnswer, headers: Headers, seconds: float) -> None:
         """Count and log a sent answer."""

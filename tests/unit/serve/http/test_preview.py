@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import pytest
 
@@ -13,6 +13,7 @@ from tests.unit.serve.client import Answer, Lines, request
 from webhook.config.load import FabricsText, parse_fabrics
 from webhook.model.facts import Facts
 from webhook.serve import worker_supervisor
+from webhook.serve.http import preview
 from webhook.serve.http.preview import (
     BYTES,
     FIRST_BYTES,
@@ -24,7 +25,7 @@ from webhook.serve.http.preview import (
 from webhook.serve.http.query import MAX_QUERY_LENGTH
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import State
-from webhook.serve.worker_supervisor import WorkerSupervisor
+from webhook.serve.worker_supervisor import WorkerAnswer, WorkerRequest, WorkerSupervisor
 
 FABRICS = single_fabric("ib", "nvidia.com/gpu", "rdma/hca")
 POD = b"""\
@@ -126,6 +127,54 @@ def test_cookies_are_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     answer = Server().call("POST", "/preview", POD, headers=headers)
 
     assert (answer.status, answer.headers["content-type"]) == (200, "application/yaml")
+
+
+class HeldWorker:
+    """A worker that answers only when it may."""
+
+    def __init__(self) -> None:
+        self.began = asyncio.Event()
+        self.may_answer = asyncio.Event()
+        self.end = ""
+
+    async def ask(self, *_: Any, **__: Any) -> WorkerAnswer:
+        """Record whether the request was cancelled."""
+        self.began.set()
+        self.end = "cancelled"
+        await self.may_answer.wait()
+        self.end = "answered"
+        return WorkerAnswer(200, {})
+
+
+async def _abandoned_preview() -> tuple[str, bool]:
+    """Let a client leave during its turn, and the worker answer a moment later.
+
+    Return how the request ended, and whether the turn is over.
+    """
+    server, worker = Server(), HeldWorker()
+    app = PreviewApp(server.state, server.metrics, server.lines.log, cast("Any", worker))
+    current = server.state.snapshot.current_configuration
+    assert current is not None
+    worker_request = WorkerRequest("preview", {}, POD, noun="preview", advice="")
+    asking = asyncio.create_task(app._compute(worker_request, current, "10.0.0.1"))
+    await worker.began.wait()
+    asking.cancel()
+    for _ in range(10):
+        await asyncio.sleep(0)
+    worker.may_answer.set()
+    await asyncio.wait([asking])
+    return worker.end, app._queue.is_free
+
+
+def test_a_quick_preview_ends_although_its_client_has_left() -> None:
+    """Otherwise the worker ends, and the next client waits until another one is ready."""
+    assert Server.runner.run(_abandoned_preview()) == ("answered", True)
+
+
+def test_a_slow_preview_ends_with_its_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may take ten seconds, and nobody needs it any more."""
+    monkeypatch.setattr(preview, "ABANDONED_SECONDS", 0.0)
+    assert Server.runner.run(_abandoned_preview()) == ("cancelled", True)
 
 
 def test_json_is_the_documented_form() -> None:

@@ -639,6 +639,82 @@ def test_a_client_that_leaves_costs_no_turn() -> None:
     assert Server.runner.run(leave()).status == 0
 
 
+class HeldWorker:
+    """A worker that answers only when it may."""
+
+    def __init__(self) -> None:
+        self.began = asyncio.Event()
+        self.may_answer = asyncio.Event()
+        self.end = ""
+
+    async def ask(self, *_: Any, **__: Any) -> WorkerAnswer:
+        """Record whether the request was cancelled."""
+        self.began.set()
+        self.end = "cancelled"
+        await self.may_answer.wait()
+        self.end = "answered"
+        return WorkerAnswer(200, {"errors": 0, "warnings": 0})
+
+
+async def _abandoned(server: Server, worker: HeldWorker) -> asyncio.Task[ValidationAnswer]:
+    """Return a validation whose client has left during its turn."""
+    scope = {"client": ("10.0.0.1", 1)}
+    asking = asyncio.create_task(server.app._read_and_answer(review(item(VALID)), scope))
+    await worker.began.wait()
+    asking.cancel()
+    for _ in range(10):
+        await asyncio.sleep(0)
+    return asking
+
+
+def test_a_validation_ends_although_its_client_has_left() -> None:
+    """Otherwise the worker ends, and the next client waits until another one is ready."""
+
+    async def leave() -> None:
+        worker = HeldWorker()
+        server = Server(worker)
+        asking = await _abandoned(server, worker)
+        assert (asking.done(), server.queue.is_free) == (False, False)
+        worker.may_answer.set()
+        await asyncio.wait([asking])
+        assert (asking.cancelled(), worker.end, server.queue.is_free) == (True, "answered", True)
+
+    Server.runner.run(leave())
+
+
+def test_a_validation_without_a_turn_ends_with_its_client() -> None:
+    """It is not computed for nobody, and makes room for others."""
+
+    async def leave() -> None:
+        worker = HeldWorker()
+        server = Server(worker)
+        scope = {"client": ("10.0.0.1", 1)}
+        async with server.queue.turn("other", 60, urgent=True):
+            asking = asyncio.create_task(server.app._read_and_answer(review(item(VALID)), scope))
+            while not server.queue._urgent:  # noqa: ASYNC110 -- no event signals it
+                await asyncio.sleep(0)
+            asking.cancel()
+            await asyncio.wait([asking])
+            assert not server.queue._urgent
+        assert (worker.end, server.queue.is_free) == ("", True)
+
+    Server.runner.run(leave())
+
+
+def test_an_abandoned_validation_has_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that does not answer is ended, as always."""
+    monkeypatch.setattr(validate, "SECONDS", 0.01)
+
+    async def leave() -> None:
+        worker = HeldWorker()
+        server = Server(worker)
+        asking = await _abandoned(server, worker)
+        await asyncio.wait([asking])
+        assert (worker.end, server.queue.is_free) == ("cancelled", True)
+
+    Server.runner.run(leave())
+
+
 def test_a_draining_server_closes_connections() -> None:
     """The API server then connects to another replica."""
     server = Server()
