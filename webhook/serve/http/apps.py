@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from time import perf_counter
 
@@ -72,6 +73,8 @@ class Health:
     def __init__(self, state: State, metrics: Metrics) -> None:
         self._state = state
         self._metrics = metrics
+        #: The text of the metrics in this iteration of the event loop.
+        self._text: bytes | None = None
 
     async def __call__(self, scope: Scope, _receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -85,10 +88,20 @@ class Health:
                 status, lines = self.readiness()
                 await asgi.respond(send, status, lines.encode(errors="replace"))
             case "/metrics":
-                await asgi.respond(send, 200, self._metrics.text(), CONTENT_TYPE.encode())
+                await asgi.respond(send, 200, self._metrics_text(), CONTENT_TYPE.encode())
             case _:
                 message = "not found; GET /healthz, /readyz or /metrics"
                 await asgi.refuse(send, RequestError(404, message))
+
+    def _metrics_text(self) -> bytes:
+        """Return the metrics, written once for requests that arrive together."""
+        if self._text is None:
+            self._text = self._metrics.text()
+            asyncio.get_running_loop().call_soon(self._forget_text)
+        return self._text
+
+    def _forget_text(self) -> None:
+        self._text = None
 
     def readiness(self) -> tuple[int, str]:
         """Return the status code of `/readyz` and its lines, one for each check."""

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 
 import pytest
 
-from tests.unit.serve.client import call
+from tests.unit.serve.client import Answer, call, request
 from webhook.serve.http.apps import Health
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import State
@@ -77,3 +78,28 @@ def test_metrics_are_prometheus_text() -> None:
 
     assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
     assert "rdma_webhook_build_info{" in answer.text
+
+
+def test_metrics_are_written_once_for_requests_that_arrive_together() -> None:
+    """Hundreds at once do not delay others, and a later request gets the latest numbers."""
+    metrics = Metrics()
+    app = Health(State(), metrics)
+
+    async def scrape() -> tuple[list[Answer], Answer]:
+        together = [asyncio.create_task(request(app, "GET", "/metrics")) for _ in range(3)]
+        answers = [await answer for answer in together]
+        metrics.internal_errors.inc()
+        return answers, await request(app, "GET", "/metrics")
+
+    written: list[bytes] = []
+    write = metrics.text
+
+    def text() -> bytes:
+        written.append(write())
+        return written[-1]
+
+    metrics.text = text  # type: ignore[method-assign]
+    answers, later = asyncio.run(scrape())
+    assert [answer.body for answer in answers] == [written[0]] * 3
+    assert "rdma_webhook_internal_errors_total 1.0" in later.text
+    assert len(written) == 2
