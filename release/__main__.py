@@ -41,6 +41,7 @@ def _build(source: Source, options: argparse.Namespace) -> None:
     artifacts.wheel(source, output)
     artifacts.chart(source, output)
     artifacts.manifests(source, options.image, output)
+    artifacts.alert_rules(source, output)
     sboms.of_dependencies(source, options.cyclonedx, output)
     built = [images.build(source, platform, ROOT, output) for platform in options.platforms]
     for image in built:

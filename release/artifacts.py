@@ -1,4 +1,4 @@
-"""The files of a release that come from this repository: wheel, chart and manifests."""
+"""The files of a release that come from this repository: wheel, chart, manifests, alert rules."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import sys
 import tarfile
 from dataclasses import dataclass
 from pathlib import Path
+
+import yaml
 
 from tests.cluster.binaries import binary
 
@@ -64,6 +66,12 @@ def manifests(source: Source, image: str, folder: Path) -> None:
     _render(source, ["../manifests/crd"], "", folder / "crds.yaml")
     tagged = f"images: [{{name: rdma-webhook, newName: {image}, newTag: {source.version}}}]\n"
     _render(source, ["../manifests/overlays/self-managed"], tagged, folder / "install.yaml")
+
+
+def alert_rules(source: Source, folder: Path) -> None:
+    """Write the alerts as a rule file, for a Prometheus without the operator."""
+    rule = yaml.safe_load((source.root / "manifests/monitoring/prometheusrule.yaml").read_text())
+    (folder / "alert-rules.yaml").write_text(yaml.safe_dump(rule["spec"], sort_keys=False))
 
 
 def _render(source: Source, resources: list[str], settings: str, path: Path) -> None:

@@ -83,6 +83,12 @@ def test_what_is_published_is_signed(
         assert not _verified(reference, keys[1])
 
 
+def test_the_alert_rules_are_a_rule_file(release: Path) -> None:
+    """A Prometheus without the operator reads them as they are."""
+    command = [binary("promtool"), "check", "rules", release / "alert-rules.yaml"]
+    subprocess.run(command, check=True, capture_output=True)
+
+
 def _key_pair(prefix: Path) -> Path:
     command = [str(binary("cosign")), "generate-key-pair", f"--output-key-prefix={prefix}"]
     subprocess.run(command, check=True)
