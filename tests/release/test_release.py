@@ -85,7 +85,7 @@ def test_what_is_published_is_signed(
 
 def test_the_alert_rules_are_a_rule_file(release: Path) -> None:
     """A Prometheus without the operator reads them as they are."""
-    command = [binary("promtool"), "check", "rules", release / "alert-rules.yaml"]
+    command = [str(binary("promtool")), "check", "rules", str(release / "alert-rules.yaml")]
     subprocess.run(command, check=True, capture_output=True)
 
 
