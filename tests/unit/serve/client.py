@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import weakref
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -99,6 +100,8 @@ class Lines:
         self._read, write = os.pipe()
         os.set_blocking(self._read, False)
         self.log = Log(level, write, buffered=buffered)
+        for descriptor in (self._read, write):
+            weakref.finalize(self.log, os.close, descriptor)
 
     def read(self) -> list[dict[str, Any]]:
         """Return the lines since the last call."""
