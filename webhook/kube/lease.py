@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from webhook.errors import ClusterError
 from webhook.kube.api import message_of
-from webhook.model.remedies import APPLY_AGAIN
+from webhook.kube.remedies import APPLY_AGAIN
 
 if TYPE_CHECKING:
     from webhook.kube.client import Client, Object

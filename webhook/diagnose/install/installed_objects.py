@@ -18,9 +18,9 @@ from webhook.diagnose.install.records import (
     ready_endpoints,
     waiting_reasons,
 )
+from webhook.kube.remedies import APPLY_AGAIN, RESTORE
 from webhook.model.finding import Code, Finding, Level
 from webhook.model.names import capitalized, counted, enumerated
-from webhook.model.remedies import APPLY_AGAIN, RESTORE
 
 _APPLY, _RESTORE = (f"{capitalized(clause)}." for clause in (APPLY_AGAIN, RESTORE))
 _APPLY_DEFINITION = "kubectl apply -k manifests/crd or helm upgrade"

@@ -18,9 +18,9 @@ from webhook.diagnose.install.facts import (
     unread_findings,
 )
 from webhook.diagnose.install.records import BindingRecord, PolicyRecord
+from webhook.kube.remedies import APPLY_AGAIN, RESTORE_POLICY
 from webhook.model.finding import Code, Finding, Level
 from webhook.model.names import capitalized, counted, enumerated
-from webhook.model.remedies import APPLY_AGAIN, RESTORE_POLICY
 from webhook.text.readiness import UNKNOWN, WARNING, ReadinessCheck
 
 _APPLY, _RESTORE = (f"{capitalized(clause)}." for clause in (APPLY_AGAIN, RESTORE_POLICY))

@@ -18,7 +18,7 @@ from certs.installation import WebhookConfiguration
 from webhook.errors import ClusterError, ConfigError
 from webhook.kube.access import IN_CLUSTER, connect
 from webhook.kube.permission_probe import DryRunResult, RawApi, probe_permissions
-from webhook.model.remedies import APPLY_AGAIN
+from webhook.kube.remedies import APPLY_AGAIN
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions, webhook_configurations

@@ -22,8 +22,8 @@ from webhook.admission.registration import Registration
 from webhook.admission.selection import Mistake, ca_bundle_of, is_called_by_url
 from webhook.errors import ClusterError
 from webhook.kube.access import connect, own_namespace
+from webhook.kube.remedies import APPLY_AGAIN, RESTORE
 from webhook.model.json import JsonObject
-from webhook.model.remedies import APPLY_AGAIN, RESTORE
 from webhook.serve.log import Log
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions, webhook_configurations
