@@ -18,7 +18,7 @@ MAX_FINDINGS = 100
 
 FILE_UNREADABLE = Code(
     "FileUnreadable",
-    "The file cannot be read, is larger than the maximum, or is not UTF-8.",
+    "A file cannot be read, is larger than the command accepts, or is not UTF-8.",
     "Check the name, the permissions, the size and the encoding of the file.",
 )
 NOT_YAML = Code("NotYAML", "The file is not YAML.", "Correct the line that the message names.")
@@ -26,7 +26,7 @@ YAML_UNSUPPORTED = Code(
     "YAMLUnsupported",
     "The file has a repeated key, a tag, a merge key, or another part of YAML that is not "
     "supported.",
-    "Write the values out, each key once.",
+    "Write each key once, with its value in full.",
 )
 NOT_A_CONFIGURATION = Code(
     "NotAConfiguration",
@@ -36,31 +36,34 @@ NOT_A_CONFIGURATION = Code(
 )
 CONFIGURATION_TOO_LARGE = Code(
     "ConfigurationTooLarge",
-    "The file is larger, has more values or fabrics, or is nested deeper than the webhook accepts.",
-    "Remove what the cluster does not need.",
+    "The file is longer, has more values or fabrics, or is nested deeper than the webhook accepts.",
+    "Remove the fabrics and values that the cluster does not need; docs/configuration.md gives the "
+    "limits.",
 )
 UNKNOWN_FIELD = Code(
     "UnknownField",
-    "There is no field with this name at this place in the file.",
-    "Correct its name or its indentation.",
+    "The file has a field that does not exist at that place.",
+    "Correct the name or the indentation of the field, or remove the field.",
 )
-MISSING_FIELD = Code("MissingField", "A required field is missing.", "Add the field.")
+MISSING_FIELD = Code(
+    "MissingField", "The file lacks a required field.", "Add the field that the message names."
+)
 INVALID_VALUE = Code(
     "InvalidValue",
-    "The value has the wrong type, or is not one of those that the field accepts.",
+    "A value in the file has the wrong type, or is not one of those that its field accepts.",
     "Write a value that docs/configuration.md lists for the field.",
 )
 REJECTED_BY_API_SERVER = Code(
     "RejectedByAPIServer",
-    "The webhook accepts the value, but the API server would reject it.",
+    "The webhook accepts a value in the file, but the API server would reject it.",
     "Write the value with the type that the message names.",
 )
 INVALID_FACTS = Code(
     "InvalidFacts",
     "The file of --facts, or of fabrics -f, has no objects of a cluster, or has some that "
     "cannot be read.",
-    "Use the output of kubectl get ns,limitrange,quota,node -A -o yaml; for fabrics -f, the output "
-    "of `kubectl get nodes -o yaml`.",
+    "Use the output of `kubectl get ns,limitrange,quota,node -A -o yaml`; for fabrics -f, the "
+    "output of `kubectl get nodes -o yaml`.",
 )
 FILE_CODES = (
     FILE_UNREADABLE,

@@ -270,7 +270,7 @@ class FabricEntry(Entry):
     """Quality of service, as configured on the switches."""
 
     shared_memory: Text | None = None
-    """Size of the memory volume to add at /dev/shm, e.g. `64Gi`; without it, none is added."""
+    """Size of the memory-backed volume at /dev/shm, e.g. `64Gi`; without it, none is added."""
 
     pin: Literal["never", "always"] = "never"
     """`always` adds `nodeSelector` to a pod, unless the pod already selects on one of its keys."""

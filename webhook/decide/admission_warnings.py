@@ -77,14 +77,14 @@ def _fitting(lines: Iterable[str]) -> tuple[str, ...]:
 
 ISTIO = Reason(
     "IstioSidecar",
-    "Istio's proxy intercepts the TCP connections between ranks.",
+    "The pod gets Istio's proxy, which intercepts the TCP connections between ranks.",
     remedy='Set the label sidecar.istio.io/inject: "false" on the pod.',
     rdma="unsure",
 )
 HOST_DNS = Reason(
     "HostNetworkDNS",
     "A pod with hostNetwork resolves Service names only with dnsPolicy: ClusterFirstWithHostNet.",
-    remedy="Set dnsPolicy: ClusterFirstWithHostNet.",
+    remedy="Set dnsPolicy: ClusterFirstWithHostNet in the pod's spec.",
 )
 HOST_PATH = Reason(
     "HostPathDevices",

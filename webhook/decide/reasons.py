@@ -45,7 +45,7 @@ NOT_OPTED_IN = Reason(
 )
 INVALID_POD = Reason(
     "InvalidPod",
-    "A field has a type or value that the API server rejects.",
+    "A field of the pod has a type or value that the API server rejects.",
     remedy="Correct the field that the denial names.",
     rdma="no",
 )

@@ -38,8 +38,13 @@ EFFECTS: dict[Rdma | None, str] = {
 _DENIED = "The webhook denies the pod: it is not created until this is corrected."
 #: Codes that always deny a pod; an ambiguous fabric does only if the site configures that.
 _DENIALS = frozenset(reason.code for reason in DENIALS if reason is not FABRIC_AMBIGUOUS)
-#: The beginning of a rule.
-_IMPERATIVE = re.compile(r"\A(?:Reject|Warn about) ")
+#: The beginning of a rule, and that of the statement that a file breaks it.
+_IMPERATIVE = re.compile(r"\A(?:Reject|Warn about) (a configuration|a fabric|two fabrics) that ")
+_SUBJECTS = {
+    "a configuration": "The configuration",
+    "a fabric": "A fabric in the configuration",
+    "two fabrics": "Two fabrics in the configuration",
+}
 _WEBHOOK, _PREVIEW, _CHECK_CONFIG = "webhook", "preview", "check-config"
 
 
@@ -50,7 +55,8 @@ def _reason_row(tool: str, part: str, reason: Reason) -> CodeRow:
 
 def _rule_code(code: Code) -> Code:
     """Return the code of a rule with a statement about the file instead of its imperative."""
-    return code._replace(meaning=_IMPERATIVE.sub("The configuration has ", code.meaning))
+    meaning = _IMPERATIVE.sub(lambda match: f"{_SUBJECTS[match[1]]} ", code.meaning)
+    return code._replace(meaning=meaning)
 
 
 def _rows(tool: str, codes: Iterable[Code], part: str = "") -> Iterator[CodeRow]:

@@ -82,7 +82,8 @@ def test_a_variable_set_before_us_stays(
         assert len(answer.containers[0]["env"]) == len(answer.env())
         assert answer.env()["NCCL_SOCKET_IFNAME"] == "eth0"
         says = (
-            "no RDMA: container trainer sets NCCL_IB_HCA=mlx5_7, but the fabric's value is =mlx5_0"
+            'no RDMA: container trainer sets NCCL_IB_HCA="mlx5_7", '
+            'but the fabric\'s value is "=mlx5_0"'
         )
         assert answer.warnings == [says]
         assert answer.status["because"] == "NcclIbHcaElsewhere"

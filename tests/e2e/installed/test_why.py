@@ -187,7 +187,7 @@ def planted(space: Space) -> Iterator[dict[str, str]]:
             [
                 "RDMA over v100-ib is not certain: container main does not run as root; it needs",
                 "A container has no effective IPC_LOCK",
-                "IPC_LOCK has no effect for a user other than root",
+                "The container runs as a user other than root",
             ],
         ),
         (

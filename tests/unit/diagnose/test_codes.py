@@ -7,6 +7,8 @@ import json
 import pytest
 from jsonschema import Draft202012Validator
 
+from webhook.config.rules import RULES
+from webhook.config.rules.rule import Rule
 from webhook.decide.fabric_variables import CHECK_ENV_FROM
 from webhook.decide.mutations import MUTATIONS
 from webhook.decide.reasons import DECISION_REASONS, REASONS_OUTSIDE_MUTATIONS, VERDICT_REASONS
@@ -135,11 +137,23 @@ def test_a_code_of_two_tools() -> None:
 def test_the_code_of_a_rule() -> None:
     """A rule is an imperative, its meaning a statement about the file; its remedy is its own."""
     (row,) = explain_code("UniqueNames").rows
-    assert row.code.meaning == "The configuration has two fabrics with the same name."
-    assert row.code.remedy == "Rename one of the two fabrics."
-    assert explain_code("SameGpus").rows[0].code.meaning.startswith("The configuration has two")
-    meanings = [row.code.meaning for row in CODE_ROWS if row.tool == "check-config"]
-    assert not [text for text in meanings if text.startswith(("Reject ", "Warn "))]
+    assert row.code.meaning == "Two fabrics in the configuration have the same name."
+    assert row.code.remedy == "Give one of the two fabrics a different name."
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code.code)
+def test_a_rule_has_a_subject(rule: Rule) -> None:
+    """Its imperative names what it judges, so its meaning states who breaks it, and how."""
+    verb = {"error": "Reject", "warning": "Warn about"}[rule.level]
+    subject, that, statement = rule.code.meaning.removeprefix(f"{verb} ").partition(" that ")
+    subjects = {
+        "a configuration": "The configuration",
+        "a fabric": "A fabric in the configuration",
+        "two fabrics": "Two fabrics in the configuration",
+    }
+    assert that
+    meaning = explain_code(rule.code.code).rows[0].code.meaning
+    assert meaning == f"{subjects[subject]} {statement}"
 
 
 @pytest.mark.parametrize("known_line", KNOWN_LINES, ids=lambda known_line: str(known_line.code))

@@ -17,9 +17,13 @@ from webhook.model.pod import Path
 from webhook.model.quoting import quoted
 
 
-@rule("error", "Write at most 253 lowercase letters, digits, . and -.", tolerates_other_errors=True)
+@rule(
+    "error",
+    "Write each name with at most 253 lowercase letters, digits, . and -.",
+    tolerates_other_errors=True,
+)
 def claim_names(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a name of a template, a request or a device class that no such object can have.
+    """Reject a fabric that has an invalid name of a template, a request or a device class.
 
     The API server rejects a pod that contains such a name.
     """
@@ -42,9 +46,9 @@ def claim_names(fabric: FabricEntry) -> Iterator[Violation]:
             )
 
 
-@rule("error", "Set mode to dra, or remove claims.")
+@rule("error", "Set mode of the fabric to dra, or remove claims.")
 def claims_without_dra(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject `claims` in modes other than `dra`.
+    """Reject a fabric that has `claims` in a mode other than `dra`.
 
     An error: the pod would get each NIC twice, by its resource and by its claim.
     """
@@ -54,7 +58,7 @@ def claims_without_dra(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("error", "Name the ResourceClaimTemplate of the NICs in claims[].template.")
 def dra_without_claims(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject mode `dra` without `claims`.
+    """Reject a fabric that has mode `dra`, but no `claims`.
 
     An error: no device gets into the pod.
     """
@@ -64,11 +68,11 @@ def dra_without_claims(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule(
     "error",
-    "Remove resources; or, if a DRA driver offers the NICs as an extended resource, keep resources,"
-    " remove claims, and set mode to host-device.",
+    "Remove resources from the fabric; or, if a DRA driver offers the NICs as an extended "
+    "resource, keep resources, remove claims, and set mode to host-device.",
 )
 def dra_with_resources(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject `resources` in mode `dra`.
+    """Reject a fabric that has `resources` in mode `dra`.
 
     An error: the pod would get each NIC twice. Where a DRA driver offers its NICs as an extended
     resource (KEP-5004), pods request that resource, in a different mode.
@@ -83,7 +87,7 @@ def dra_with_resources(fabric: FabricEntry) -> Iterator[Violation]:
     "unless `request` is set.",
 )
 def repeated_templates(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a template that is listed twice.
+    """Reject a fabric that lists a template twice in `claims`.
 
     An error: a pod that already has one claim from the template counts as equipped, so it would get
     fewer claims than other pods.
@@ -104,7 +108,7 @@ def repeated_templates(fabric: FabricEntry) -> Iterator[Violation]:
     "name of at most 50 characters.",
 )
 def many_claims(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject more than 10 claims, or a fabric name of more than 50 characters in mode `dra`.
+    """Reject a fabric that has more than 10 claims, or in mode `dra` a name of over 50 characters.
 
     An error: the name of a pod's claim is `rdma-lab-NAME-NUMBER`, and may have at most 63
     characters.

@@ -25,7 +25,7 @@ _NETWORK_MODES: tuple[Mode, ...] = ("sr-iov", "host-device")
     "set mode to host-network or sr-iov.",
 )
 def roce_networks(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject RoCE in mode `shared-device` with fewer networks than devices.
+    """Reject a fabric that has RoCE in mode `shared-device`, and fewer networks than devices.
 
     An error: without its own interface in the pod's network namespace, a device has an empty GID
     table there, and connecting fails. In mode `host-network`, pods use the node's interfaces; in
@@ -44,7 +44,7 @@ def roce_networks(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("warning", "Remove networks, and write hostSocketInterface instead of socketInterface.")
 def networks_on_host(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about `networks` or `socketInterface` in mode `host-network`.
+    """Warn about a fabric that sets `networks` or `socketInterface` in mode `host-network`.
 
     A warning: they have no effect on pods with hostNetwork, the only pods of that mode.
     """
@@ -65,7 +65,7 @@ def networks_on_host(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("warning", "Name the NetworkAttachmentDefinition in resources[].network.")
 def own_device_networks(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about mode `sr-iov` or `host-device` without a network.
+    """Warn about a fabric that has mode `sr-iov` or `host-device`, but no network.
 
     A warning: a Multus network moves the device into the pod, but another webhook may append that
     network.
@@ -79,7 +79,7 @@ def own_device_networks(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("error", "Give each network an interface of its own, or leave out @interface.")
 def network_interfaces(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject an `@interface` that two networks share, or that several devices of a network share.
+    """Reject a fabric that uses an `@interface` for two networks, or for several devices of one.
 
     An error: with two networks of the same interface, a pod never starts. Only the first device of
     a resource gets an interface of that name, so the name cannot be meant for several devices.
@@ -100,9 +100,9 @@ def network_interfaces(fabric: FabricEntry) -> Iterator[Violation]:
         interfaces.add(interface)
 
 
-@rule("error", "Set count to 1.")
+@rule("error", "Set count of the resource to 1.")
 def per_gpu_shared(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject `count: per-gpu` in mode `shared-device`.
+    """Reject a fabric that sets `count: per-gpu` in mode `shared-device`.
 
     An error: one unit of the shared plugin mounts every device of the resource, so no number of
     units gives each GPU its own device.
@@ -115,9 +115,9 @@ def per_gpu_shared(fabric: FabricEntry) -> Iterator[Violation]:
             )
 
 
-@rule("warning", "Set count to 1.")
+@rule("warning", "Set count of the resource to 1.")
 def many_units(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a count above 1 in mode `shared-device`.
+    """Warn about a fabric that sets a count above 1 in mode `shared-device`.
 
     A warning: more units add nothing, and exhaust the plugin's `rdmaHcaMax` sooner.
     """
@@ -130,11 +130,11 @@ def many_units(fabric: FabricEntry) -> Iterator[Violation]:
             )
 
 
-@rule("warning", "Remove the field, or set count to per-gpu.")
+@rule("warning", "Remove the field, or set count of the resource to per-gpu.")
 def per_gpu_fields(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about `gpusPerDevice`, `devicesPerGpu` or `max` without `count: per-gpu`.
+    """Warn about a fabric that sets `gpusPerDevice`, `devicesPerGpu`, `max` without `per-gpu`.
 
-    A warning: they have no effect without it.
+    A warning: these fields have no effect without `count: per-gpu`.
     """
     fields = ("gpus_per_device", "devices_per_gpu", "maximum")
     for index, resource in enumerate(fabric.resources):
@@ -147,9 +147,9 @@ def per_gpu_fields(fabric: FabricEntry) -> Iterator[Violation]:
                 )
 
 
-@rule("error", "Remove gpusPerDevice or devicesPerGpu.")
+@rule("error", "Remove gpusPerDevice or devicesPerGpu from the resource.")
 def per_gpu_both_ways(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject `gpusPerDevice` together with `devicesPerGpu`.
+    """Reject a fabric that sets both `gpusPerDevice` and `devicesPerGpu` for a resource.
 
     An error: either several GPUs share a device, or a GPU has several devices.
     """
@@ -163,7 +163,7 @@ def per_gpu_both_ways(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("warning", "Name the resource that the device plugin offers in resources[].name.")
 def no_resource(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric without a resource, except in modes `host-network` and `dra`.
+    """Warn about a fabric that has no `resources`, in a mode other than `host-network` and `dra`.
 
     A warning: no resource mounts a device into the pod, but a site may mount one in another way.
     """

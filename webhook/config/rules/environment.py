@@ -64,7 +64,7 @@ _BY_LOWERCASE_NAME = {name.lower(): name for name in KNOWN_VARIABLES}
 
 @rule("error", "Remove NCCL_IB_DISABLE or NCCL_NET from env.", tolerates_other_errors=True)
 def rdma_switched_off(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject an NCCL_IB_DISABLE other than 0, or NCCL_NET=Socket, in `env`.
+    """Reject a fabric that sets NCCL_IB_DISABLE (except to 0) or NCCL_NET=Socket in `env`.
 
     An error: either setting switches RDMA off, which contradicts the fabric.
     """
@@ -81,9 +81,13 @@ def rdma_switched_off(fabric: FabricEntry) -> Iterator[Violation]:
         )
 
 
-@rule("warning", "Remove the variable from env.", tolerates_other_errors=True)
+@rule(
+    "warning",
+    "Remove the variable from env.",
+    tolerates_other_errors=True,
+)
 def debugging_variables(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about variables in `env` that NCCL documents for debugging only.
+    """Warn about a fabric that sets a variable in `env` that NCCL documents for debugging only.
 
     A warning: forcing a level or disabling a path can make jobs hang or run slowly, but a site may
     have measured that it helps.
@@ -97,9 +101,10 @@ def debugging_variables(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("warning", "Correct the name of the variable in env.", tolerates_other_errors=True)
 def misspelled_variables(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a variable in `env` that differs from a known one by a letter, or only by case.
+    """Warn about a fabric that sets a variable in `env` whose name is nearly that of a known one.
 
-    A warning: no library reads `NCCL_DEUBG` or `nccl_debug`; but a site's own program may.
+    A warning: the names differ by one letter, or only by case. No library reads `NCCL_DEUBG` or
+    `nccl_debug`; but a site's own program may.
     """
     for name in fabric.env:
         if name in KNOWN_VARIABLES:
@@ -110,9 +115,13 @@ def misspelled_variables(fabric: FabricEntry) -> Iterator[Violation]:
             yield Violation(("env", name), f"no library reads this name (did you mean {near}?)")
 
 
-@rule("error", "Write a number from 1 to 31; NCCL's default is 20.", tolerates_other_errors=True)
+@rule(
+    "error",
+    "Set NCCL_IB_TIMEOUT to a number from 1 to 31, or remove it: NCCL's default is 20.",
+    tolerates_other_errors=True,
+)
 def infinite_timeout(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject an NCCL_IB_TIMEOUT in `env` outside the range 1 to 31.
+    """Reject a fabric that sets NCCL_IB_TIMEOUT in `env` to a value outside the range 1 to 31.
 
     An error: with 0 or a value above 31, NCCL waits forever, so a broken link hangs the job.
     """
@@ -125,9 +134,10 @@ def infinite_timeout(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("error", "Remove the variable from env, or remove socketInterface and hostSocketInterface.")
 def sockets_twice(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a socket interface in a field and in `env` (NCCL_SOCKET_IFNAME, GLOO_SOCKET_IFNAME).
+    """Reject a fabric that sets the socket interface both in a field and by a variable in `env`.
 
-    An error: it is not clear whether the variable or the field is meant.
+    An error: it is not clear whether `socketInterface` or the variable (NCCL_SOCKET_IFNAME,
+    GLOO_SOCKET_IFNAME) is meant.
     """
     if _names_interface(fabric):
         for name in SOCKET_VARIABLES:
@@ -137,11 +147,11 @@ def sockets_twice(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule(
     "warning",
-    "Set socketInterface (and hostSocketInterface), which all libraries use, instead of "
-    "the variable in env.",
+    "Instead of the variable in env, set socketInterface (and, for pods with hostNetwork, "
+    "hostSocketInterface), from which all libraries get their interface.",
 )
 def sockets_in_env(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about NCCL_SOCKET_IFNAME or GLOO_SOCKET_IFNAME in `env`.
+    """Warn about a fabric that sets NCCL_SOCKET_IFNAME or GLOO_SOCKET_IFNAME in `env`.
 
     A warning: with `env`, pods with hostNetwork get the same interface name as other pods, and UCX
     gets none.
@@ -166,7 +176,7 @@ def _names_interface(fabric: FabricEntry) -> bool:
     "of the node.",
 )
 def ucx_without_interface(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about the library `ucx` with exact `hcas`, but without a socket interface.
+    """Warn about a fabric that has the library `ucx` and exact `hcas`, but no socket interface.
 
     A warning: UCX_NET_DEVICES, which UCX applies to TCP as well, is then not written, and UCX uses
     any device.
@@ -189,7 +199,7 @@ def ucx_without_interface(fabric: FabricEntry) -> Iterator[Violation]:
     "Add the interface, such as eth0, to UCX_NET_DEVICES, or set hcas and socketInterface instead.",
 )
 def ucx_devices_without_interface(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a UCX_NET_DEVICES in `env` that lists HCAs alone.
+    """Warn about a fabric that sets UCX_NET_DEVICES in `env` to a list of HCAs alone.
 
     A warning: UCX applies it to TCP as well, which then has no device, and a process that needs TCP
     dies with "no usable transports/devices".
@@ -204,7 +214,7 @@ def ucx_devices_without_interface(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("warning", "Remove openmpi from libraries.")
 def openmpi_on_host(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about the library `openmpi` in mode `host-network`.
+    """Warn about a fabric that lists the library `openmpi` in mode `host-network`.
 
     A warning: the webhook does not set Open MPI's variables there, since mpirun would abort on a
     node without the interface.
@@ -216,10 +226,10 @@ def openmpi_on_host(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("warning", "Remove the variable from env, or the field that sets it.")
 def rendered_twice(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a variable in `env` that `hcas`, `excludeHcas`, `hcaPrefixes` or `qos` also sets.
+    """Warn about a fabric that overrides in `env` a variable that `qos` or a list of HCAs sets.
 
-    A warning: if the values differ, the one in `env` wins, so the field has no effect on that
-    library.
+    A warning: the value in `env` wins, so `hcas`, `excludeHcas`, `hcaPrefixes` or the field of
+    `qos` has no effect on that library.
     """
     for name, value in library_variables(fabric):
         if name in fabric.env and fabric.env[name] != value:
@@ -239,11 +249,15 @@ def _field_of(name: str, fabric: FabricEntry) -> str:
     return "hcas" if fabric.hcas else "hcaPrefixes"
 
 
-@rule("error", "Write a single line of at most 1023 bytes, without leading or trailing spaces.")
+@rule(
+    "error",
+    "Write the value as a single line of at most 1023 bytes, without leading or trailing spaces.",
+)
 def nccl_values(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject NCCL_* values with more than 1023 bytes, several lines, or spaces around them.
+    """Reject a fabric that sets an NCCL variable to a value that /etc/nccl.conf cannot hold.
 
-    An error: `/etc/nccl.conf` cannot hold such values; NCCL truncates them.
+    An error: NCCL truncates a value of more than 1023 bytes, and a value in the file cannot have
+    several lines, or spaces around it.
     """
     for name, value in fabric.env.items():
         if not name.startswith("NCCL_"):
@@ -268,7 +282,7 @@ def nccl_values(fabric: FabricEntry) -> Iterator[Violation]:
     tolerates_other_errors=True,
 )
 def nccl_ib_hca_value(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject an NCCL_IB_HCA in `env` that NCCL reads differently from how it looks.
+    """Reject a fabric that sets NCCL_IB_HCA in `env` to a list that NCCL would misread.
 
     An error: NCCL then matches no device and silently falls back to sockets.
     """
@@ -285,9 +299,9 @@ def nccl_ib_hca_value(fabric: FabricEntry) -> Iterator[Violation]:
         )
 
 
-@rule("warning", "Add rc to UCX_TLS.")
+@rule("warning", "Add an RDMA transport, such as rc, to UCX_TLS in env, or remove the variable.")
 def ucx_without_rdma(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a UCX_TLS in `env` without an RDMA transport.
+    """Warn about a fabric that sets UCX_TLS in `env` to a list without an RDMA transport.
 
     A warning: UCX then uses TCP, but a site may want that for UCX alone.
     """
@@ -298,11 +312,11 @@ def ucx_without_rdma(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule(
     "warning",
-    "Write a larger sharedMemory, such as 64Gi, or remove the field.",
+    "Set sharedMemory to a larger size, such as 64Gi, or remove the field.",
     tolerates_other_errors=True,
 )
 def small_shared_memory(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a `sharedMemory` below 64Mi, which every container has anyway.
+    """Warn about a fabric that sets `sharedMemory` to less than the 64Mi that every container has.
 
     A warning: less is too little for anything that needs RDMA; `64m` and `64` are typing errors.
     """

@@ -10,12 +10,12 @@ from webhook.config.rules.rule import ParsedSpec, Violation, file_rule, rule
 from webhook.model.quoting import quoted
 
 
-@rule("warning", "List exact names in hcas where you can.")
+@rule("warning", "Instead of the prefix, list exact names in hcas if you can.")
 def open_prefixes(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a prefix that also matches devices that are probably not intended.
+    """Warn about a fabric that lists a prefix that also matches devices it probably does not mean.
 
-    A warning: `mlx5_1` also matches mlx5_10 to mlx5_19, and `mlx5` the bond mlx5_bond_0, but the
-    site's nodes may have none of those.
+    A warning: the prefix `mlx5_1` also matches mlx5_10 to mlx5_19, and `mlx5` the bond mlx5_bond_0,
+    but the site's nodes may have none of those.
     """
     for index, prefix in enumerate(fabric.hca_prefixes):
         if prefix[-1:].isdigit() and "_" in prefix:
@@ -29,7 +29,7 @@ def open_prefixes(fabric: FabricEntry) -> Iterator[Violation]:
 
 @file_rule("warning", "Write a longer prefix, or list exact names in hcas.")
 def prefixes_of_others(spec: ParsedSpec) -> Iterator[Violation]:
-    """Warn about a prefix that also matches a device that another fabric names.
+    """Warn about a fabric that lists a prefix that also matches a device of another fabric.
 
     A warning: on a node with that device, pods of the prefix's fabric would use it too, but the two
     fabrics may have different nodes.

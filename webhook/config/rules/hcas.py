@@ -61,7 +61,7 @@ _NAMING_VARIABLES = {"nccl": "NCCL_IB_HCA", "ucx": "UCX_NET_DEVICES", "nvshmem":
     tolerates_other_errors=True,
 )
 def hca_names(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject devices, such as `mlx5_*` or `=mlx5_0`, that are not `name[:port[:rail[:plane]]]`.
+    """Reject a fabric that lists a device not in the form `name[:port[:rail[:plane]]]`: `mlx5_*`.
 
     An error: NCCL finds no device and silently falls back to sockets.
     """
@@ -78,9 +78,11 @@ def hca_names(fabric: FabricEntry) -> Iterator[Violation]:
             )
 
 
-@rule("error", "List each device by its name (mlx5_0, mlx5_1, ...).", tolerates_other_errors=True)
+@rule(
+    "error", "List each device by its name, such as mlx5_0 and mlx5_1.", tolerates_other_errors=True
+)
 def hca_ranges(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject ranges of devices: `mlx5_0..mlx5_7`, `mlx5_0-7`.
+    """Reject a fabric that lists a range of devices: `mlx5_0..mlx5_7`, `mlx5_0-7`.
 
     An error: NCCL takes a range for a name, finds no such device and silently falls back to
     sockets.
@@ -92,11 +94,11 @@ def hca_ranges(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule(
     "error",
-    "Write each name as rdma link prints it (mlx5_0, mlx5_1, ...).",
+    "Write each name in full, as `ls /sys/class/infiniband` prints it, such as mlx5_0.",
     tolerates_other_errors=True,
 )
 def hca_stems(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject the beginning of a name where NCCL needs the whole name: `mlx5`, `ibp`.
+    """Reject a fabric that lists only the beginning of a name (`mlx5`) where NCCL needs all of it.
 
     An error: no driver gives such a name, so it matches no device.
     """
@@ -107,11 +109,12 @@ def hca_stems(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule(
     "warning",
-    "Write the RDMA device, as ibdev2netdev or rdma link prints it, such as mlx5_0.",
+    "Write the name of the interface's RDMA device, such as mlx5_0: `ibdev2netdev` prints it "
+    "before the interface.",
     tolerates_other_errors=True,
 )
 def hca_interfaces(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about names of network interfaces among the devices: `eth0`, `ib0`, `ens1f0np0`.
+    """Warn about a fabric that lists devices named like network interfaces: `eth0`, `ens1f0np0`.
 
     A warning: NCCL looks for an RDMA device with that name, and there probably is none; but a site
     may name devices after their interfaces.
@@ -121,9 +124,13 @@ def hca_interfaces(fabric: FabricEntry) -> Iterator[Violation]:
             yield Violation(path, f"{quoted(name)} looks like a network interface")
 
 
-@rule("warning", "Write the name as rdma link prints it.", tolerates_other_errors=True)
+@rule(
+    "warning",
+    "Write the name as `ls /sys/class/infiniband` prints it on a node.",
+    tolerates_other_errors=True,
+)
 def hca_capitals(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about capitals, other than udev's `P`, in the names of devices: `MLX5_0`.
+    """Warn about a fabric that lists a device with capitals other than udev's `P`: `MLX5_0`.
 
     A warning: case matters to NCCL, and neither drivers nor udev use other capitals; but a site
     may.
@@ -137,9 +144,13 @@ def hca_capitals(fabric: FabricEntry) -> Iterator[Violation]:
             )
 
 
-@rule("warning", "Write the name as rdma link prints it.", tolerates_other_errors=True)
+@rule(
+    "warning",
+    "Write the name as `ls /sys/class/infiniband` prints it on a node.",
+    tolerates_other_errors=True,
+)
 def hca_forms(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about device names that resemble, but do not match, drivers' names: `mxl5_0`, `0`.
+    """Warn about a fabric that lists a device whose name only resembles drivers' names: `mxl5_0`.
 
     A warning: NCCL finds no such device and silently falls back to sockets; but a site may have
     renamed its devices.
@@ -153,7 +164,11 @@ def hca_forms(fabric: FabricEntry) -> Iterator[Violation]:
             yield Violation(path, f"{quoted(name)} is not a name that drivers give {hint}")
         elif not likely.startswith(name):
             text = f"no driver's names begin with {quoted(name)} {hint}"
-            yield Violation(path, text, "Write the beginning of the names that rdma link prints.")
+            yield Violation(
+                path,
+                text,
+                "Write the beginning of the names that `ls /sys/class/infiniband` prints.",
+            )
 
 
 def _nearest_driver_name(name: str) -> str:
@@ -166,9 +181,13 @@ def _nearest_driver_name(name: str) -> str:
     return repaired if repaired != name else ""
 
 
-@rule("warning", "In hcas, list the names that rdma link prints, such as [mlx5_0, mlx5_1].")
+@rule(
+    "warning",
+    "List the fabric's devices in hcas, such as [mlx5_0, mlx5_1]: `ls /sys/class/infiniband` on a "
+    "node prints the names of its devices.",
+)
 def no_hcas(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that names no RDMA device, in modes where names are the same in all pods.
+    """Warn about a fabric that names no RDMA device, although all its pods see the same names.
 
     A warning: NCCL and UCX then use every device that they find, including slow ones, but a node
     may have only the right devices.
@@ -188,7 +207,7 @@ def no_hcas(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("error", "Keep only one of hcas, excludeHcas and hcaPrefixes.")
 def combined_hca_lists(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject more than one of `hcas`, `excludeHcas` and `hcaPrefixes`.
+    """Reject a fabric that sets more than one of `hcas`, `excludeHcas` and `hcaPrefixes`.
 
     An error: NCCL_IB_HCA is a list of names, of exclusions or of prefixes.
     """
@@ -201,9 +220,9 @@ def combined_hca_lists(fabric: FabricEntry) -> Iterator[Violation]:
         )
 
 
-@rule("error", "Remove hcas, excludeHcas and hcaPrefixes.")
+@rule("error", "Remove hcas, excludeHcas and hcaPrefixes from the fabric.")
 def hcas_without_names(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject HCA names in mode `sr-iov`, `host-device` or `dra`.
+    """Reject a fabric that names HCAs in mode `sr-iov`, `host-device` or `dra`.
 
     An error: the names differ from pod to pod, so a fixed list would be wrong in most pods.
     """
@@ -216,9 +235,9 @@ def hcas_without_names(fabric: FabricEntry) -> Iterator[Violation]:
             )
 
 
-@rule("error", "List each device once, and at most 32 devices, in hcas.")
+@rule("error", "List at most 32 devices in hcas, and each device once.")
 def hca_limit(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject more than 32 devices, or a device that is listed twice.
+    """Reject a fabric that lists more than 32 devices in `hcas`, or a device twice.
 
     An error: NCCL reads at most 32 devices, and a repeated one is probably a typing error.
     """
@@ -240,9 +259,9 @@ def _device_and_port(written: str) -> str:
     return ":".join(written.split(":", 2)[:2])
 
 
-@rule("warning", "Remove the bond from this InfiniBand fabric.")
+@rule("warning", "Remove the bond from hcas.")
 def bond_on_infiniband(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about `mlx5_bond_*` among the devices of an InfiniBand fabric.
+    """Warn about a fabric that lists `mlx5_bond_*` in `hcas`, but has the link layer InfiniBand.
 
     A warning: such a bond is Ethernet (InfiniBand ports cannot be its members) and often slow, and
     NCCL refuses or mixes link layers. But a site may have renamed a device.
@@ -257,7 +276,7 @@ def bond_on_infiniband(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("warning", "Set env.NVSHMEM_HCA_PREFIX to the prefix of the devices that NVSHMEM is to use.")
 def nvshmem_prefixes(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about devices for NVSHMEM whose names do not begin alike.
+    """Warn about a fabric that has devices for NVSHMEM whose names do not begin alike.
 
     A warning: NVSHMEM_HCA_PREFIX is one prefix, `mlx5` by default, and NVSHMEM leaves out devices
     with other names, but a site may use NVSHMEM with the remaining devices.

@@ -28,11 +28,11 @@ def labels_of(fabric: FabricEntry) -> dict[str, tuple[str, ...]]:
 
 @file_rule(
     "warning",
-    "Set gpuProducts in each fabric, or nodeLabels with the same key and different values; or set "
-    "defaults.fabric.",
+    "In both fabrics, set gpuProducts, or nodeLabels with the same key and different values; or "
+    "set defaults.fabric to one of the two.",
 )
 def same_gpus(spec: ParsedSpec) -> Iterator[Violation]:
-    """Warn about two fabrics with the same GPUs or device class that no label distinguishes.
+    """Warn about two fabrics that share a GPU resource or device class, but differ in no label.
 
     A warning: the fabric of a pod that requests only those GPUs is ambiguous, but a site may intend
     this overlap. Pairs that include `defaults.fabric` are not reported.
@@ -64,9 +64,9 @@ def same_gpus(spec: ParsedSpec) -> Iterator[Violation]:
             fabrics_by_gpu[gpu] = fabrics_by_gpu.get(gpu, 0) | 1 << index
 
 
-@file_rule("warning", "Write plain values instead of globs where possible.")
+@file_rule("warning", "Where possible, write label values without wildcards.")
 def many_wildcards(spec: ParsedSpec) -> Iterator[Violation]:
-    """Warn about more than 50 different globs with wildcards.
+    """Warn about a configuration that has more than 50 different label globs with wildcards.
 
     A warning: further globs work as well, but are not compared with those of other fabrics or with
     `nodeSelector`.

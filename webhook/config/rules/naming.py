@@ -27,7 +27,7 @@ _MAX_NAMES = 20
     tolerates_other_errors=True,
 )
 def fabric_names(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a fabric name that is not a DNS label: lowercase letters, digits, `-`, at most 63.
+    """Reject a fabric that has a name other than a DNS label: at most 63 of a-z, 0-9 and `-`.
 
     The name is used in annotations, metric labels and messages.
     """
@@ -35,9 +35,9 @@ def fabric_names(fabric: FabricEntry) -> Iterator[Violation]:
         yield Violation(("name",), f"{quoted(fabric.name)} is not a DNS label")
 
 
-@file_rule("error", "Rename one of the two fabrics.", tolerates_other_errors=True)
+@file_rule("error", "Give one of the two fabrics a different name.", tolerates_other_errors=True)
 def unique_names(spec: ParsedSpec) -> Iterator[Violation]:
-    """Reject two fabrics with the same name."""
+    """Reject two fabrics that have the same name."""
     first: dict[str, int] = {}
     for path, fabric in spec.fabrics():
         before = first.setdefault(fabric.name, path[1])
@@ -55,7 +55,7 @@ def unique_names(spec: ParsedSpec) -> Iterator[Violation]:
     tolerates_other_errors=True,
 )
 def default_fabric(spec: ParsedSpec) -> Iterator[Violation]:
-    """Reject a `defaults.fabric` that names no fabric in the file."""
+    """Reject a configuration that sets `defaults.fabric` to a name that no fabric in it has."""
     name = spec.model.defaults.fabric
     if name is not None and name not in spec.names:
         hint = suggestion(name, spec.names) or f" ({_fabrics_text(spec.names)})"
@@ -76,7 +76,7 @@ def _fabrics_text(names: Collection[str]) -> str:
     tolerates_other_errors=True,
 )
 def image_globs(spec: ParsedSpec) -> Iterator[Violation]:
-    """Reject globs in `nonRootImages` that no image can match.
+    """Reject a configuration that lists a glob in `nonRootImages` that no image can match.
 
     An error: the intended images would be assumed to run as root.
     """
@@ -88,11 +88,14 @@ def image_globs(spec: ParsedSpec) -> Iterator[Violation]:
 
 @file_rule(
     "warning",
-    "Remove nonRootImages, or set memlock to a different value.",
+    "Remove nonRootImages, or set memlock to a value other than unlimited.",
     tolerates_other_errors=True,
 )
 def images_without_effect(spec: ParsedSpec) -> Iterator[Violation]:
-    """Warn about `nonRootImages` with `memlock: unlimited`, where the user does not matter."""
+    """Warn about a configuration that has `memlock: unlimited`, so `nonRootImages` has no effect.
+
+    A warning: where memlock is unlimited, it does not matter which user an image runs as.
+    """
     defaults = spec.model.defaults
     if defaults.non_root_images and defaults.memlock == "unlimited":
         message = (
@@ -103,14 +106,15 @@ def images_without_effect(spec: ParsedSpec) -> Iterator[Violation]:
 
 @rule(
     "error",
-    "Write domain/name, with a domain outside kubernetes.io and at most 63 letters, digits, -, "
-    "_ and . in the name.",
+    "Write the resource as domain/name, with a domain outside kubernetes.io and at most 63 "
+    "letters, digits, -, _ and . in the name.",
     tolerates_other_errors=True,
 )
 def resource_names(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject resources or aliases that are not `domain/name` with a domain outside kubernetes.io.
+    """Reject a fabric that lists a resource or alias that is no extended resource (`domain/name`).
 
-    The API server rejects all other names (IsExtendedResourceName).
+    The domain must be outside kubernetes.io: the API server rejects all other names
+    (IsExtendedResourceName).
     """
     for path, name in _resources(fabric):
         if not names.is_extended_resource(name):
@@ -122,14 +126,15 @@ def resource_names(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule(
     "error",
-    "Write only letters, digits and _ after rdma/, as in the plugin's resourceName.",
+    "Write only letters, digits and _ after rdma/, as in resourceName of the device plugin's "
+    "configuration.",
     tolerates_other_errors=True,
 )
 def plugin_resource_names(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a resource `rdma/NAME` whose name has characters other than letters, digits and `_`.
+    """Reject a fabric that has a resource `rdma/NAME` that the RDMA device plugin cannot offer.
 
-    The RDMA shared device plugin rejects any other `resourceName`, so no node can offer it. An
-    alias may have other characters, since users may have written anything.
+    The RDMA shared device plugin accepts only letters, digits and `_` in a `resourceName`. An alias
+    may have other characters, since users may have written anything.
     """
     for index, resource in enumerate(fabric.resources):
         short = resource.name.removeprefix(_PLUGIN_DOMAIN)
@@ -148,9 +153,9 @@ def plugin_resource_names(fabric: FabricEntry) -> Iterator[Violation]:
     tolerates_other_errors=True,
 )
 def label_names(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject invalid label keys in `nodeLabels`, or invalid keys or values in `nodeSelector`.
+    """Reject a fabric that has an invalid label in `nodeSelector` or label key in `nodeLabels`.
 
-    The API server rejects a pod whose nodeSelector contains one.
+    The API server rejects a pod whose nodeSelector contains such a label.
     """
     keys: list[tuple[str, ...]] = [("match", "nodeLabels", key) for key in fabric.match.node_labels]
     keys += [("nodeSelector", key) for key in fabric.node_selector]
@@ -170,12 +175,12 @@ def label_names(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule(
     "error",
-    "Use only letters, digits, `-`, `_`, `.` and wildcards (a space in a GPU's name becomes `-` "
-    "in its label).",
+    "In a glob, use only letters, digits, `-`, `_`, `.` and wildcards (a space in a GPU's name "
+    "becomes `-` in its label).",
     tolerates_other_errors=True,
 )
 def label_globs(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject globs of node labels that no label value can match.
+    """Reject a fabric that matches nodes by a glob, or an empty list, that fits no label value.
 
     Label values cannot contain spaces: GPU feature discovery sets `Tesla-V100-SXM2-32GB`, for
     example.
@@ -195,11 +200,11 @@ def label_globs(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule(
     "error",
-    "Write a name of letters, digits, _, - and . that does not begin with a digit.",
+    "Name the variable with letters, digits, _, - and ., and do not begin with a digit.",
     tolerates_other_errors=True,
 )
 def variable_names(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject invalid names of variables in `env`."""
+    """Reject a fabric that has an invalid variable name in `env`."""
     for name in fabric.env:
         if not names.is_env_name(name):
             yield Violation(
@@ -214,10 +219,10 @@ def variable_names(fabric: FabricEntry) -> Iterator[Violation]:
     tolerates_other_errors=True,
 )
 def interface_names(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a socket interface that contains `=` or `^`, is a list, exceeds 15 bytes, or is `lo`.
+    """Reject a fabric that sets a socket interface to `lo`, a list, or an invalid interface name.
 
-    NCCL would accept such forms, but Gloo and UCX do not, and all three get the same name. `lo`
-    reaches no other pod.
+    A name has at most 15 bytes, without `=` or `^`. NCCL would accept other forms, but Gloo and UCX
+    do not, and all three get the same name. `lo` reaches no other pod.
     """
     for key, name in (
         ("socketInterface", fabric.socket_interface),
@@ -230,9 +235,13 @@ def interface_names(fabric: FabricEntry) -> Iterator[Violation]:
             yield Violation((key,), f"{quoted(name)} is not a valid interface name")
 
 
-@rule("error", "Write namespace/name or namespace/name@interface.", tolerates_other_errors=True)
+@rule(
+    "error",
+    "Write the network as namespace/name or namespace/name@interface.",
+    tolerates_other_errors=True,
+)
 def network_names(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject networks that are not `[namespace/]name[@interface]`, the form that Multus reads."""
+    """Reject a fabric that names a network in a form other than `[namespace/]name[@interface]`."""
     networks: list[tuple[Path, str | None]] = [
         (("networks", index), name) for index, name in enumerate(fabric.networks)
     ]
@@ -245,9 +254,13 @@ def network_names(fabric: FabricEntry) -> Iterator[Violation]:
             yield Violation(path, f"{quoted(name)} is not a valid network name")
 
 
-@rule("error", "Write a size, such as 64Gi, or remove sharedMemory.", tolerates_other_errors=True)
+@rule(
+    "error",
+    "Set sharedMemory to a size, such as 64Gi, or remove the field.",
+    tolerates_other_errors=True,
+)
 def shared_memory(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a `sharedMemory` that is not a quantity above zero."""
+    """Reject a fabric that sets `sharedMemory` to anything but a quantity above zero."""
     written = fabric.shared_memory
     if written is None:
         return
@@ -260,9 +273,13 @@ def shared_memory(fabric: FabricEntry) -> Iterator[Violation]:
         yield Violation(("sharedMemory",), f"{quoted(written)} is not a size")
 
 
-@file_rule("error", "Write the name of a namespace, without globs.", tolerates_other_errors=True)
+@file_rule(
+    "error",
+    "Write the full name of each namespace, without globs.",
+    tolerates_other_errors=True,
+)
 def namespaces(spec: ParsedSpec) -> Iterator[Violation]:
-    """Reject invalid namespace names in `nvlink.allowNamespaces`, including globs."""
+    """Reject a configuration that lists an invalid name, or a glob, in `nvlink.allowNamespaces`."""
     for index, name in enumerate(spec.model.nvlink.allow_namespaces):
         if not names.is_dns_label(name):
             yield Violation(
@@ -272,10 +289,12 @@ def namespaces(spec: ParsedSpec) -> Iterator[Violation]:
 
 
 @file_rule(
-    "error", "Write domain/name with globs, such as example.com/efa*.", tolerates_other_errors=True
+    "error",
+    "Write each glob with a domain, such as example.com/efa*.",
+    tolerates_other_errors=True,
 )
 def foreign_globs(spec: ParsedSpec) -> Iterator[Violation]:
-    """Reject globs in `foreignNics` that are not `domain/name`, or that match everything."""
+    """Reject a configuration that lists a glob in `foreignNics` that names no domain."""
     foreign = spec.model.foreign_nics
     for key, globs in (("resources", foreign.resources), ("annotations", foreign.annotations)):
         for index, glob in enumerate(globs):

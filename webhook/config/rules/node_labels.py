@@ -17,9 +17,9 @@ from webhook.model.quoting import quoted
 _MAX_GLOBS = 20
 
 
-@rule("error", "Remove gpuProducts, or the label from nodeLabels.")
+@rule("error", "Remove gpuProducts, or remove nvidia.com/gpu.product from nodeLabels.")
 def products_twice(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject GPU products both in `gpuProducts` and in `nodeLabels`.
+    """Reject a fabric that lists GPU products both in `gpuProducts` and in `nodeLabels`.
 
     An error: it is not clear which of the two fields is meant.
     """
@@ -32,11 +32,11 @@ def products_twice(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule(
     "warning",
-    "Write a glob that matches the whole label nvidia.com/gpu.product.",
+    "Write a glob that matches the whole value of the node label nvidia.com/gpu.product.",
     tolerates_other_errors=True,
 )
 def unknown_products(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a GPU product that merely resembles a known one: `V100`, `h100*`.
+    """Warn about a fabric that lists a GPU product that merely resembles a known one: `V100`.
 
     A warning: the glob must match the whole label, which for a V100 is `Tesla-V100-SXM2-32GB`, and
     case matters. Otherwise no node, and no pod's nodeSelector, ever fits the fabric.
@@ -57,7 +57,7 @@ def _products(fabric: FabricEntry) -> Iterator[tuple[Path, str]]:
 
 @rule("warning", "Leave out -SHARED and -MIG-... in the product.", tolerates_other_errors=True)
 def stripped_suffixes(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about GPU products with `-SHARED` or `-MIG-...`.
+    """Warn about a fabric that lists a GPU product with `-SHARED` or `-MIG-...` in `gpuProducts`.
 
     A warning: both suffixes are removed from the node's value before the comparison, so such a glob
     may never match.
@@ -70,9 +70,9 @@ def stripped_suffixes(fabric: FabricEntry) -> Iterator[Violation]:
             )
 
 
-@rule("error", "Add a nodeSelector, or set pin to never.")
+@rule("error", "Add a nodeSelector to the fabric, or set its pin to never.")
 def pin_without_labels(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject `pin: always` without a `nodeSelector`.
+    """Reject a fabric that sets `pin: always` without a `nodeSelector`.
 
     An error: there is nothing to pin to.
     """
@@ -80,11 +80,11 @@ def pin_without_labels(fabric: FabricEntry) -> Iterator[Violation]:
         yield Violation(("pin",), "'always' needs a nodeSelector")
 
 
-@rule("warning", "Set pin to always, or remove nodeSelector.")
+@rule("warning", "Set pin of the fabric to always, or remove its nodeSelector.")
 def selector_without_pin(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a `nodeSelector` without `pin: always`.
+    """Warn about a fabric that has a `nodeSelector`, but not `pin: always`.
 
-    A warning: it has no effect without the pin.
+    A warning: the `nodeSelector` has no effect without `pin: always`.
     """
     if fabric.pin == "never" and fabric.node_selector:
         yield Violation(("nodeSelector",), "nodeSelector has no effect if pin is never")
@@ -92,7 +92,7 @@ def selector_without_pin(fabric: FabricEntry) -> Iterator[Violation]:
 
 @file_rule("error", "Correct nodeSelector or match, so that the selected nodes are in the fabric.")
 def selector_against_match(spec: ParsedSpec) -> Iterator[Violation]:
-    """Reject a `nodeSelector` that contradicts `match`.
+    """Reject a fabric that has a `nodeSelector` that contradicts its `match`.
 
     An error: pods would be pinned to nodes that are not in the fabric.
     """

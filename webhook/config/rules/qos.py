@@ -16,7 +16,7 @@ _MAX_PRIORITY = 7  # IEEE 802.1Q has eight, from 0
     "If your jobs use NCCL 2.26 or newer, which finds the index by itself, remove qos.gidIndex.",
 )
 def gid_index_per_pod(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about `qos.gidIndex` where pods have their own interfaces.
+    """Warn about a fabric that sets `qos.gidIndex`, although pods have their own interfaces.
 
     A warning: there the index differs from pod to pod. NCCL 2.26 or newer finds it by itself.
     """
@@ -36,7 +36,7 @@ def _have_own_interfaces(fabric: FabricEntry) -> bool:
 
 @rule("error", "Remove qos.pkey, and use VLANs instead.")
 def pkey_without_infiniband(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject `qos.pkey` on Ethernet.
+    """Reject a fabric that sets `qos.pkey` on Ethernet.
 
     An error: RoCE has no partitions; UCX fails if the key is not in the port's table.
     """
@@ -46,11 +46,11 @@ def pkey_without_infiniband(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule(
     "warning",
-    "Set env.NCCL_IB_PKEY to the index of the key (0 if the key is the first in the "
-    "table of every node).",
+    "Set NCCL_IB_PKEY in env to the index of the key in the ports' tables (0 if the key is the "
+    "first on every node).",
 )
 def pkey_without_nccl(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about `qos.pkey` without NCCL_IB_PKEY in `env`.
+    """Warn about a fabric that sets `qos.pkey`, but not NCCL_IB_PKEY in `env`.
 
     A warning: NCCL needs the key's index in the port's table, which only the site knows (net_ib
     passes it as `pkey_index`); without NCCL_IB_PKEY, NCCL uses index 0.
@@ -66,7 +66,7 @@ def pkey_without_nccl(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("error", "Write a qos.serviceLevel from 0 to 7.")
 def roce_priority(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a `qos.serviceLevel` above 7 on Ethernet.
+    """Reject a fabric that sets `qos.serviceLevel` above 7 on Ethernet.
 
     An error: RoCE has eight priorities, from 0.
     """

@@ -32,7 +32,7 @@ _MODEL = re.compile(
 
 @file_rule("error", "Remove the alias from one of the two resources.")
 def aliases_of_two(spec: ParsedSpec) -> Iterator[Violation]:
-    """Reject an alias of two resources of the same fabric.
+    """Reject a fabric that lists the same alias for two of its resources.
 
     An error: an alias cannot be renamed to two resources. Two fabrics may share an alias: the pod's
     fabric decides which resource the alias becomes.
@@ -49,9 +49,9 @@ def aliases_of_two(spec: ParsedSpec) -> Iterator[Violation]:
                     )
 
 
-@file_rule("error", "Remove the alias.")
+@file_rule("error", "Remove the alias from the aliases of its resource.")
 def alias_is_resource(spec: ParsedSpec) -> Iterator[Violation]:
-    """Reject an alias that is the real resource of a fabric.
+    """Reject a fabric that lists an alias that is itself a resource of this or another fabric.
 
     An error: a pod that requests the real resource would get a different one.
     """
@@ -68,7 +68,7 @@ def alias_is_resource(spec: ParsedSpec) -> Iterator[Violation]:
 
 @rule("error", "List each RDMA resource once, with its count.")
 def repeated_resources(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject an RDMA resource that is listed twice.
+    """Reject a fabric that lists an RDMA resource twice.
 
     An error: the counts would contradict each other.
     """
@@ -82,9 +82,12 @@ def repeated_resources(fabric: FabricEntry) -> Iterator[Violation]:
         names.add(resource.name)
 
 
-@file_rule("error", "Write the resource that the RDMA device plugin offers, such as rdma/ib.")
+@file_rule(
+    "error",
+    "In resources, write the resource that the RDMA device plugin offers, such as rdma/ib.",
+)
 def gpu_as_rdma(spec: ParsedSpec) -> Iterator[Violation]:
-    """Reject a GPU as an RDMA resource, or as an alias of one.
+    """Reject a fabric that lists a GPU as an RDMA resource, or as an alias of one.
 
     An error: pods would request more GPUs instead of RDMA, or their GPUs would be renamed.
     """
@@ -96,11 +99,11 @@ def gpu_as_rdma(spec: ParsedSpec) -> Iterator[Violation]:
 
 @file_rule(
     "warning",
-    "Write the resource that the RDMA device plugin offers, such as rdma/ib, and list GPUs in "
-    "match.gpuResources.",
+    "In resources, write the resource that the RDMA device plugin offers, such as rdma/ib, and "
+    "list GPUs in match.gpuResources.",
 )
 def gpu_model_as_rdma(spec: ParsedSpec) -> Iterator[Violation]:
-    """Warn about an RDMA resource, or an alias, with the name of a GPU model: `nvidia.com/h200`.
+    """Warn about a fabric that has an RDMA resource or alias named after a GPU: `nvidia.com/h200`.
 
     A warning: pods would probably request GPUs instead of RDMA, but a site may name an RDMA device
     after the GPU of its nodes.

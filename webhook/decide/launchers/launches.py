@@ -139,7 +139,7 @@ def launches_accepting_flag(
         return [], ""
     text = commands.text(path)
     if _command_mentions_hcoll(text, launches):
-        return [], "the command configures hcoll itself"
+        return [], "the command configures HCOLL itself"
     if shows_other_mpi(text, names):
         return [], "the container names another MPI implementation"
     variables = evidence_variables(names)

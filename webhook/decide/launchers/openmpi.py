@@ -169,7 +169,7 @@ def _obstacle(name: str, words: Sequence[Word], options: _Options) -> str:
     if name == "prterun":
         return "does not accept Open MPI's parameters"
     if any(word and "hcoll" in word for word in words):
-        return "configures hcoll itself"
+        return "configures HCOLL itself"
     if any(map(_chooses_collectives, options.names, options.values)):
         return "chooses collectives itself"
     if ":" in words:

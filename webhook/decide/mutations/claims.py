@@ -40,7 +40,7 @@ OTHER_INJECTOR = Reason(
 )
 NOT_APP = Reason(
     "NotAppContainer",
-    "Init containers and sidecars never get the claim.",
+    "The container is an init container or a sidecar; these never get the claim.",
     remedy="If the container needs RDMA, move its work to an app container.",
 )
 NAME_TAKEN = Reason(
@@ -60,8 +60,8 @@ GPU_TWICE = Reason(
 )
 BY_TEMPLATE = Reason(
     "DevicesByTemplate",
-    "The template determines the number of devices, not rdma.lab/devices.",
-    remedy="Remove rdma.lab/devices.",
+    "The fabric's ResourceClaimTemplate determines the number of devices, not rdma.lab/devices.",
+    remedy="Remove the annotation rdma.lab/devices from the pod.",
 )
 
 _RESOURCE_CLAIMS, _TEMPLATE = ("spec", "resourceClaims"), ("resourceClaimTemplateName",)

@@ -162,16 +162,17 @@ MENTIONED = Reason(
 NAME_TAKEN = Reason(
     "VolumeNameTaken",
     f"The pod has its own volume named {VOLUME_NAME}.",
-    remedy="Rename your volume.",
+    remedy="Give the pod's own volume a different name.",
 )
 NO_ROOM = Reason(
     "AnnotationsTooLarge",
-    "The pod's annotations leave no room for the file: their total limit is 256 KiB.",
+    "The pod's annotations leave no room for /etc/nccl.conf: their total limit is 256 KiB.",
     remedy="Shorten the pod's annotations: Kubernetes allows 256 KiB in total.",
 )
 LEFT_OUT = Reason(
     "LeftOut",
-    "The file omits a variable: the containers set it differently, or its value is not a literal.",
+    "The webhook's /etc/nccl.conf omits a variable: the containers set it differently, or its "
+    "value is not a literal.",
     remedy=(
         "Set the variable to the same literal value in all containers where sshd starts processes."
     ),

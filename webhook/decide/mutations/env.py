@@ -34,8 +34,12 @@ from webhook.model.transport_variables import IB_HCA
 
 USER_VALUE = Reason(
     "UserValue",
-    "The container's own value differs from the fabric's and is kept.",
-    remedy="Remove your value, unless you mean it to differ from the fabric's.",
+    "The container sets a variable to a value other than the fabric's; the container's value is "
+    "kept.",
+    remedy=(
+        "Remove the variable from the container, unless its value is meant to differ from the "
+        "fabric's."
+    ),
 )
 OTHER_FABRIC = Reason(
     "OtherFabricsValue",

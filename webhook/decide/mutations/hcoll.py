@@ -24,20 +24,20 @@ from webhook.model.decision import Reason
 from webhook.model.pod import Path, dotted
 from webhook.model.pod.container import env_item
 
-ADDED = Reason("Added", "hcoll was switched off in env, and in Open MPI commands.", remedy="")
+ADDED = Reason("Added", "HCOLL was switched off in env, and in Open MPI commands.", remedy="")
 IN_CASE = Reason(
     "AddedInCase",
-    "hcoll was switched off in env as a precaution: nothing suggests that Open MPI is used.",
+    "HCOLL was switched off in env as a precaution: nothing suggests that Open MPI is used.",
     remedy="",
     reportable=False,
 )
 PRESENT = Reason(
-    "Present", "The environment already switches hcoll off.", remedy="", reportable=False
+    "Present", "The environment already switches HCOLL off.", remedy="", reportable=False
 )
 HCOLL_SET = Reason(
     "HcollSet",
-    "The container's own environment configures hcoll.",
-    remedy="If the job hangs, remove the variable; the webhook then switches hcoll off.",
+    "The container's own environment configures HCOLL.",
+    remedy="If the job hangs, remove the variable; the webhook then switches HCOLL off.",
 )
 ENV_FROM = Reason(
     "EnvFrom",
@@ -52,7 +52,7 @@ NO_MPI = Reason(
 )
 CPU_RANKS = Reason(
     "CPURanks",
-    "hcoll, and with it SHARP, was switched off for ranks without GPUs. They may be faster with "
+    "HCOLL, and with it SHARP, was switched off for ranks without GPUs. They may be faster with "
     "both; OMPI_MCA_coll_hcoll_enable=1 in env keeps both on.",
     remedy=(
         "To keep hcoll, set OMPI_MCA_coll_hcoll_enable=1 in env. Otherwise, no action is needed."
@@ -92,7 +92,7 @@ def mutate(draft: Draft, analysis: PodAnalysis) -> None:
     if ranks and not analysis.has_gpu:
         for rank in ranks:
             if _mentions_mpi(analysis, rank.path):
-                message = f'hcoll, and with it SHARP, is off; {HCOLL_VARIABLE}: "1" keeps both on'
+                message = f'HCOLL, and with it SHARP, is off; {HCOLL_VARIABLE}: "1" keeps both on'
                 draft.warned(rank.name, CPU_RANKS, message)
 
 
@@ -125,7 +125,7 @@ def _leave(draft: Draft, analysis: PodAnalysis, container: Target | Launcher) ->
         draft.skipped(container.name, NO_MPI, NO_MPI.sentence)
         return
     draft.skipped(container.name, ENV_FROM, f"envFrom may set {HCOLL_VARIABLE}")
-    message = f"hcoll stays on; to switch it off, add {HCOLL_VARIABLE}=0 to env"
+    message = f"HCOLL stays on; to switch it off, add {HCOLL_VARIABLE}=0 to env"
     draft.warned(container.name, ENV_FROM, message)
 
 
@@ -150,7 +150,7 @@ def _env_configures_hcoll(draft: Draft, container: Target | Launcher) -> bool:
             if item == _ENV_ITEM:
                 draft.already(name, PRESENT, f"{HCOLL_VARIABLE}=0 is already set")
             else:
-                draft.skipped(name, HCOLL_SET, f"kept your {item['name']}, which configures hcoll")
+                draft.skipped(name, HCOLL_SET, f"kept your {item['name']}, which configures HCOLL")
             return True
     return False
 
@@ -195,7 +195,7 @@ def _why_not_edited(launch: LauncherCommand) -> tuple[Reason, str]:
 
 MUTATION = Mutation(
     name="hcoll",
-    summary="switches off Open MPI's hcoll",
+    summary="switches off Open MPI's HCOLL",
     needs=RdmaAccess.NONE,
     reasons=(
         *(ADDED, IN_CASE, PRESENT, HCOLL_SET, ENV_FROM, NO_MPI, CPU_RANKS, OFF),

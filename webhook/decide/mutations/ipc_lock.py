@@ -74,17 +74,19 @@ POD_SECURITY = Reason(
 )
 MISSPELLED = Reason(
     "CapPrefix",
-    "CAP_IPC_LOCK is not a valid name, since the container runtime adds the prefix CAP_ itself.",
+    "The container adds CAP_IPC_LOCK, which is not a valid name: the container runtime adds the "
+    "prefix CAP_ itself.",
     remedy="Write IPC_LOCK instead of CAP_IPC_LOCK.",
 )
 NON_ROOT = Reason(
     "NonRoot",
-    "IPC_LOCK has no effect for a user other than root; the node must raise memlock.",
+    "The container runs as a user other than root, for whom IPC_LOCK has no effect; the node must "
+    "raise memlock.",
     remedy=RUN_AS_ROOT,
 )
 USER_NAMESPACE = Reason(
     "UserNamespace",
-    "IPC_LOCK has no effect with hostUsers: false; the node must raise memlock.",
+    "The pod sets hostUsers: false, so IPC_LOCK has no effect; the node must raise memlock.",
     remedy=RUN_AS_ROOT,
 )
 NOT_RAISED = Reason(

@@ -23,7 +23,7 @@ from webhook.model.pod.volumes import referenced_resource
 DROPPED = Reason(
     "Dropped", "The memory limit was removed; a missing request takes the limit's value.", remedy=""
 )
-NO_LIMIT = Reason("NoLimit", "There is no memory limit.", remedy="")
+NO_LIMIT = Reason("NoLimit", "The container has no memory limit.", remedy="")
 KEPT = Reason("Kept", "The pod or the configuration keeps the limit.", remedy="", reportable=False)
 UNKNOWN = Reason(
     "NamespaceUnknown",
@@ -159,7 +159,9 @@ def _warn(
         draft.warned(target.name, POOL, message)
     volume = first_mounted_volume(draft.container(target.path), unbounded) if unbounded else ""
     if volume:
-        message = f"memory volume {volume} has no sizeLimit, so it may fill the node's memory"
+        message = (
+            f"memory-backed volume {volume} has no sizeLimit, so it may fill the node's memory"
+        )
         draft.warned(target.name, UNBOUNDED, message)
 
 

@@ -43,7 +43,7 @@ OTHER_INJECTOR = Reason(
 )
 NOT_APP = Reason(
     "NotAppContainer",
-    "Init containers and sidecars never get the resource.",
+    "The container is an init container or a sidecar; these never get the resource.",
     remedy="If the container needs RDMA, move its work to an app container.",
 )
 OTHER = Reason(
@@ -58,7 +58,8 @@ FEW_DEVICES = Reason(
 )
 VIRTUAL = Reason(
     "VirtualGPU",
-    "A virtual GPU has no GPUDirect RDMA: NCCL goes through host memory.",
+    "The container requests a virtual GPU, which has no GPUDirect RDMA: NCCL goes through host "
+    "memory.",
     remedy="Request whole GPUs if the job needs GPUDirect RDMA.",
 )
 

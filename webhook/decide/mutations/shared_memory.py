@@ -16,8 +16,15 @@ from webhook.model.pod.volumes import VOLUMES
 MOUNT_PATH = "/dev/shm"  # noqa: S108 -- a mount point
 VOLUME = "rdma-lab-shm"
 
-ADDED = Reason("Added", "A memory volume of the fabric's size was mounted at /dev/shm.", remedy="")
-PRESENT = Reason("Present", "The fabric's memory volume is already mounted at /dev/shm.", remedy="")
+ADDED = Reason(
+    "Added",
+    "A memory-backed volume was mounted at /dev/shm, of the size that the configuration sets for "
+    "the fabric.",
+    remedy="",
+)
+PRESENT = Reason(
+    "Present", "The webhook's memory-backed volume is already mounted at /dev/shm.", remedy=""
+)
 NOT_CONFIGURED = Reason(
     "NotConfigured",
     "No fabric is known, or the fabric sets no sharedMemory.",
@@ -31,18 +38,22 @@ OWN_SHARED_MEMORY = Reason(
     reportable=False,
 )
 HOST_IPC = Reason(
-    "HostIPC", "With hostIPC, /dev/shm is the node's own.", remedy="", reportable=False
+    "HostIPC",
+    "The pod has hostIPC: true, so its /dev/shm is the node's own.",
+    remedy="",
+    reportable=False,
 )
 NVLINK = Reason(
     "NVLinkRequested",
-    "NVLink between pods needs the node's own /dev/shm.",
+    "No memory-backed volume was mounted at /dev/shm: NVLink between pods needs the node's own "
+    "/dev/shm.",
     remedy="",
     reportable=False,
 )
 NAME_TAKEN = Reason(
     "VolumeNameTaken",
     f"The pod has its own volume named {VOLUME}.",
-    remedy="Rename your volume.",
+    remedy="Give the pod's own volume a different name.",
 )
 
 
@@ -72,7 +83,7 @@ def _mount(draft: Draft, analysis: PodAnalysis, size: str) -> None:
             draft.skipped(target.name, NAME_TAKEN, message)
         elif mount is not None:
             draft.already(
-                target.name, PRESENT, f"{MOUNT_PATH} is already the fabric's memory volume"
+                target.name, PRESENT, f"{MOUNT_PATH} is already the webhook's memory-backed volume"
             )
         else:
             if missing:
@@ -86,7 +97,10 @@ def _mount(draft: Draft, analysis: PodAnalysis, size: str) -> None:
 
 MUTATION = Mutation(
     name="shared-memory",
-    summary="mounts a memory volume of the fabric's size at /dev/shm",
+    summary=(
+        "mounts a memory-backed volume at /dev/shm, of the size that the configuration sets for "
+        "the fabric"
+    ),
     needs=RdmaAccess.NONE,
     reasons=(ADDED, PRESENT, NOT_CONFIGURED, OWN_SHARED_MEMORY, HOST_IPC, NVLINK, NAME_TAKEN),
     mutate=mutate,

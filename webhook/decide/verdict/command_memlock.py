@@ -9,14 +9,15 @@ from webhook.model.decision import Reason, Verdict
 
 LOWERED = Reason(
     "MemlockLowered",
-    "The command lowers the limit of locked memory with ulimit -l, and IPC_LOCK has no effect.",
+    "A container's command lowers the limit of locked memory with ulimit -l, and IPC_LOCK has no "
+    "effect there.",
     remedy="Remove ulimit -l from the container's command, or from the script that it runs.",
     rdma="no",
 )
 USER_POSSIBLE = Reason(
     "UserMayChange",
-    "The command may change to a user other than root, for whom IPC_LOCK has no effect, or drop "
-    "that capability.",
+    "A container's command may change to a user other than root, for whom IPC_LOCK has no effect, "
+    "or drop that capability.",
     remedy=f"If the process with RDMA runs as root, no action is needed. {OTHERWISE_RUN_AS_ROOT}",
     rdma="unsure",
 )

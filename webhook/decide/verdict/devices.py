@@ -35,7 +35,7 @@ HOST_PATH = Reason(
 )
 DEVICES_ZERO = Reason(
     "DevicesElsewhere",
-    'rdma.lab/devices is "0", and whether the pod gets a device in another way is unknown.',
+    'The pod sets rdma.lab/devices: "0", and whether it gets a device in another way is unknown.',
     remedy=(
         'Remove the annotation rdma.lab/devices: "0", unless the pod gets a device in another way.'
     ),
@@ -114,7 +114,7 @@ def _missing_device_verdict(
     target = patched.target
     mutation = CLAIMS.name if fabric.claim_templates else RDMA_RESOURCES.name
     if pod.analysis.annotations.devices == 0:
-        elsewhere = Verdict.of(DEVICES_ZERO, DEVICES_ZERO.sentence)
+        elsewhere = Verdict.of(DEVICES_ZERO, DEVICES_ZERO.clause)
         return None if requests_foreign_nic(pod.analysis) else elsewhere
     paths = pod.hazards.infiniband_volumes
     volume = next(patched.container.mounted_volumes(paths), None)

@@ -33,7 +33,7 @@ ROCE_WITHOUT_NETWORKS = Reason(
 )
 NETWORKS_NOT_ADDED = Reason(
     "NetworksNotAdded",
-    "The fabric's networks could not be appended to the pod's.",
+    "The fabric's networks could not be appended to the networks of the pod.",
     remedy=(
         "Correct the pod's annotation k8s.v1.cni.cncf.io/networks so that Multus can read it, or "
         "remove it; then create the pod again."
@@ -100,13 +100,13 @@ def _if_not_added(pod: PatchedPod) -> Verdict | None:
 
 GVISOR = Reason(
     "GvisorSandbox",
-    "gVisor's kernel has no RDMA devices.",
+    "The pod runs in gVisor, whose kernel has no RDMA devices.",
     remedy="Remove runtimeClassName, or choose a class that is not gVisor.",
     rdma="no",
 )
 KATA = Reason(
     "KataSandbox",
-    "In a Kata virtual machine, only a passed-through NIC works.",
+    "The pod runs in a Kata virtual machine, where only a passed-through NIC works.",
     remedy=(
         "Remove runtimeClassName, or ask the cluster administrator whether Kata virtual machines "
         "get a NIC of their own."

@@ -90,15 +90,15 @@ def slower_nodes(groups: Iterable[Group]) -> Iterator[Finding]:
 
 RDMA_NETNS_EXCLUSIVE = Code(
     "RdmaNetnsExclusive",
-    "Each RDMA device belongs to one network namespace, so containers cannot share it.",
-    "Run `rdma system set netns shared`, and add the line `options ib_core netns_mode=1` to a file "
-    "in /etc/modprobe.d.",
+    "On a node, each RDMA device belongs to one network namespace, so containers cannot share it.",
+    "On the node, run `rdma system set netns shared`, and add the line `options ib_core "
+    "netns_mode=1` to a file in /etc/modprobe.d.",
 )
 NODE_MEMLOCK_LIMITED = Code(
     "NodeMemlockLimited",
-    "containerd limits the memory that containers may lock.",
-    "Set LimitMEMLOCK=infinity in a drop-in of containerd.service, restart containerd, and set "
-    "`defaults.memlock: unlimited` in the fabrics file.",
+    "On a node, containerd limits the memory that containers may lock.",
+    "On the node, set LimitMEMLOCK=infinity in a drop-in of containerd.service, restart "
+    "containerd, and set `defaults.memlock: unlimited` in the fabrics file.",
 )
 PEER_MEMORY_NOT_LOADED = Code(
     "PeerMemoryNotLoaded",

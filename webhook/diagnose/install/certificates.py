@@ -33,7 +33,7 @@ OTHER_CA_BUNDLE = Code(
 CA_SECRET_UNUSABLE = Code(
     "CaSecretUnusable",
     "The Secret with the CA does not exist, is malformed or cannot be changed.",
-    "Wait a few seconds, since the replicas usually repair it. Otherwise, see "
+    "Wait a few seconds, since the replicas usually repair the Secret. If they do not, see "
     "docs/certificates.md, What can go wrong.",
 )
 CERTIFICATE_NOT_TRUSTED = Code(

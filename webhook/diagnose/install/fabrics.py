@@ -14,7 +14,7 @@ NO_FABRICS = Code(
     "NoFabrics",
     "There is no FabricConfiguration, so no pod gets RDMA: pods that opted in are rejected "
     "(failurePolicy Fail) or start without it (Ignore).",
-    "Apply your fabrics: kubectl apply -f fabrics.yaml (docs/installation.md, Fabrics).",
+    "Apply your fabrics: `kubectl apply -f fabrics.yaml` (docs/installation.md, Fabrics).",
 )
 CONDITION_FALSE = Code(
     "ConditionFalse",

@@ -68,7 +68,9 @@ _SELECTS_TOO_MUCH = Code(
     _RESTORE,
 )
 _OTHER_SERVICE = Code(
-    OTHER_SERVICE, "A webhook configuration calls a different Service or path.", _RESTORE
+    OTHER_SERVICE,
+    "A webhook configuration calls a Service or a path other than the webhook's.",
+    _RESTORE,
 )
 FAIL_OPEN = Code(
     "FailOpen",

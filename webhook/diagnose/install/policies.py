@@ -53,8 +53,9 @@ POLICY_MISSING = Code(
 )
 POLICY_NOT_BOUND = Code(
     "PolicyNotBound",
-    "A policy has no binding, or its binding names another policy, applies to only some of "
-    "the objects, or does not deny; so the API server does not apply it as intended.",
+    "A policy has no binding, or its binding names another policy, applies to only some of the "
+    "objects, or (for a guard) lacks the validation action Deny; so the API server does not apply "
+    "the policy as intended.",
     _RESTORE,
 )
 POLICY_CHANGED = Code(
@@ -74,9 +75,10 @@ CODES = (POLICY_MISSING, POLICY_NOT_BOUND, POLICY_CHANGED, NOT_GUARDED)
 
 def policy_findings(facts: InstallFacts) -> Iterator[Finding]:
     """Yield findings on the policies, and on what replicas have found out about their account."""
-    guards = "compared: account, resources, failurePolicy, binding"
-    yield from _group_findings(facts, tuple(GUARDS), "error", f"guards ({guards})")
-    yield from _group_findings(facts, ADVISERS, "warning", "policies that warn users")
+    guards = "guards have the account, resources, failurePolicy and binding that they need"
+    advisers = "policies that warn users exist and are bound"
+    yield from _group_findings(facts, tuple(GUARDS), "error", guards)
+    yield from _group_findings(facts, ADVISERS, "warning", advisers)
     yield from unread_findings(reading.policy for reading in facts.policies.values())
     yield from unread_findings(reading.binding for reading in facts.policies.values())
     yield from _own_check_findings(facts.replicas)

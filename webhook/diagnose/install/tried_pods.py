@@ -29,7 +29,9 @@ NAMESPACE_NOT_LABELED = Code(
     f"Run `kubectl label namespace NAMESPACE {OPT_IN_LABEL}=true`.",
 )
 NAMESPACE_MISSING = Code(
-    "NamespaceMissing", "The namespace for the dry runs does not exist.", "Name another namespace."
+    "NamespaceMissing",
+    "The namespace for the dry runs does not exist.",
+    "Pass a namespace that exists to --try.",
 )
 POD_PATCHED = Code(
     "PodPatched", "The API server called the webhook in a dry run, and the webhook changed the pod."

@@ -26,7 +26,7 @@ from webhook.model.names import counted
 
 NO_RESULT = Code(
     "NoResult",
-    "The output ends before a result.",
+    "The output of a benchmark ends before its result.",
     "Pass the complete output of both ends, after both have ended.",
 )
 CONNECTED = Code("Connected", "rping exchanged data over RDMA. It measures no bandwidth.")
@@ -37,15 +37,16 @@ ZERO_BANDWIDTH = Code(
 )
 UNIT_UNPROVEN = Code(
     "UnitUnproven",
-    "No row has a message rate, which would prove the unit of its bandwidth.",
+    "No row of perftest's table has a message rate, which would prove the unit of its bandwidth.",
     "Pass the complete table, with the column MsgRate.",
 )
 AT_RATE = Code("AtRate", "The bandwidth is at least 90% of the expected rate.")
 BELOW_RATE = Code(
     "BelowRate",
     "The bandwidth is between 75% and 90% of the expected rate.",
-    "Compare with other pairs of nodes to find the slow port. Check the port's PCIe link (lspci "
-    "-vv, LnkSta), the error counters, and whether other jobs use the link.",
+    "Compare this result with those of other pairs of nodes to find the slow port. Check the "
+    "port's PCIe link (lspci -vv, LnkSta), its error counters, and whether other jobs use the "
+    "link.",
 )
 FAR_BELOW_RATE = Code(
     "FarBelowRate", "The bandwidth is below 75% of the expected rate.", BELOW_RATE.remedy
@@ -75,12 +76,13 @@ NO_RATE = Code(
 )
 QUICK = Code(
     "Quick",
-    "The latency is within the limit of NVIDIA's own test, for messages of up to 64 bytes.",
+    "For messages of up to 64 bytes, the latency is within the limit of NVIDIA's test "
+    "ngc_multinode_perf.",
 )
 TOO_FEW_PEERS = Code(
     "NoPeers",
-    "Fewer than three runs can be compared, and NVIDIA's own test has no limit for the latency, or "
-    "the latency is above that limit.",
+    "Fewer than three runs can be compared, and NVIDIA's test ngc_multinode_perf has no limit for "
+    "this latency, or the latency is above that limit.",
     "To compare latencies, pass the output of at least three pairs of nodes.",
 )
 OVER_RDMA = Code(
@@ -235,9 +237,9 @@ def _latency(measurement: Measurement) -> BenchmarkResult:
         return BenchmarkResult(_loopback(latency_text, measurement.loopback), latency_us=latency)
     quick = _QUICK.get(measurement.test or "")
     if quick is None or (row.size or 0) > _SMALL:
-        obstacle = "NVIDIA's own test has no limit for this test and message size"
+        obstacle = "NVIDIA's test ngc_multinode_perf has no limit for this test and message size"
     elif latency > quick:
-        obstacle = f"this is above the {quick:g} µs that NVIDIA's own test accepts"
+        obstacle = f"this is above the {quick:g} µs that NVIDIA's test ngc_multinode_perf accepts"
     else:
         citation = _QUICK_CITATION.format(quick)
         return BenchmarkResult(

@@ -17,7 +17,11 @@ from webhook.diagnose.verify.grade import LOOPBACK, TOO_FEW_PEERS
 from webhook.diagnose.verify.results import BenchmarkResult
 from webhook.model.finding import Code, Finding
 
-AS_PEERS = Code("AsPeers", "The latency is within the spread of the run's peers.")
+AS_PEERS = Code(
+    "AsPeers",
+    "The latency is within the spread of its peers: the runs of the same test, on devices with the "
+    "same name or on all devices.",
+)
 OUTLIER = Code(
     "Outlier",
     "The run is worse than its peers: the runs of the same test, on devices with the same name "

@@ -11,7 +11,7 @@ from webhook.model.names import capitalized
 CHANGED_AFTERWARDS = Code(
     "ChangedAfterwards",
     "The pod no longer matches its rdma.lab/status: another webhook, a policy or a person changed "
-    "the pod after the webhook's call.",
+    "the pod after the webhook was called.",
     "Find out what changed the pod: `kubectl get mutatingwebhookconfigurations` lists the "
     "webhook configurations, which are called in the order of their names. Prevent that change, "
     "and create the pod again.",

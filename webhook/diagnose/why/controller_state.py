@@ -45,12 +45,14 @@ SUSPENDED = Code(
     "Otherwise set spec.suspend to false.",
 )
 SCALED_TO_ZERO = Code(
-    "ScaledToZero", "The controller asks for no pods.", "Raise its number of replicas."
+    "ScaledToZero",
+    "The controller asks for no pods.",
+    "Raise the controller's number of replicas (or its parallelism, for a Job).",
 )
 ENDED = Code(
     "Ended",
     "The controller has ended, and its pods have been deleted.",
-    "Create it again. Its conditions (kubectl describe) show how it ended.",
+    "Create the controller again. Its conditions (kubectl describe) show how it ended.",
 )
 MANAGED_ELSEWHERE = Code(
     "ManagedElsewhere",
@@ -131,7 +133,11 @@ def _ended(start: str, status: ControllerStatus) -> Iterator[Finding]:
         state = status.condition(condition)
         if state.status == "True":
             details = f": {cut(state.message)}" if state.message else ""
-            remedy = f"{DEADLINE_REMEDY} Then create it again." if state.reason == DEADLINE else ""
+            remedy = (
+                f"{DEADLINE_REMEDY} Then create the controller again."
+                if state.reason == DEADLINE
+                else ""
+            )
             text = f"{start} is {condition}{details}."
             yield ENDED.finding("error", text, remedy or ENDED.remedy)
 
@@ -156,7 +162,7 @@ def _managed_remedy(workload: Workload, manager: str) -> str:
         "MultiKueue creates the pods in another cluster; ask `rdma-webhook why` there. The "
         "Workload of the Job names the cluster: `kubectl get workloads -n "
         f"{shlex.quote(workload.namespace)} -o yaml`. If the Job should run in this cluster, "
-        "create it again without spec.managedBy."
+        "create the Job again without spec.managedBy."
     )
 
 
@@ -184,5 +190,5 @@ def not_due_findings(workload: Workload) -> Iterator[Finding]:
         schedule = ControllerRecord.read(controller.manifest).spec.schedule
         text = f"{controller.title} has no pods: it has no Job, and its schedule is {schedule!r}."
         command = start_job(controller, f"{controller.metadata.name}-now", workload.namespace)
-        remedy = f"Wait until a run is due. To start a Job now: {command}."
+        remedy = f"Wait until a run is due. To start a Job now: `{command}`."
         yield NOT_DUE.finding("error", text, remedy)

@@ -71,7 +71,8 @@ CREATED_EARLIER = Code(
 DID_NOT_ANSWER = Code(
     "DidNotAnswer",
     "The webhook did not respond when the pod was created, and its failurePolicy was Ignore.",
-    "Check that the webhook is ready, and create the pod again.",
+    "Ask the cluster administrator whether the webhook is ready (`rdma-webhook check-install`), "
+    "and create the pod again.",
 )
 NOT_CALLED = Code(
     "NotCalled",

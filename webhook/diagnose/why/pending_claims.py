@@ -60,8 +60,8 @@ CLAIMS_NOT_ALLOCATED = Code(
 CLAIM_ELSEWHERE = Code(
     "ClaimElsewhere",
     "The pod is pending: one of its claims is already allocated on other nodes.",
-    "Find these nodes: `kubectl get resourceclaim -o yaml`. Let the pod run there, or give it a "
-    "claim of its own, with resourceClaimTemplateName.",
+    "Find these nodes: `kubectl get resourceclaim -o yaml`. Let the pod run on one of them, "
+    "or give it a claim of its own, with resourceClaimTemplateName.",
 )
 CLAIM_IN_USE = Code(
     "ClaimInUse",

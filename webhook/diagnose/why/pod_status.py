@@ -37,7 +37,7 @@ KEPT_BY_FINALIZERS = Code(
     "KeptByFinalizers",
     "The pod is being deleted and no longer runs, but its finalizers keep it from being removed.",
     "Find out why the controllers that own the finalizers do not remove them. If all of these "
-    "controllers are gone: `kubectl patch pod POD --type merge --patch "
+    "controllers are gone, remove the finalizers: `kubectl patch pod POD --type merge --patch "
     '\'{"metadata":{"finalizers":null}}\'`.',
 )
 EVICTED = Code(
@@ -177,8 +177,8 @@ def _deletion(evidence: PodEvidence) -> Finding:
     arguments = shlex.join([evidence.name, "-n", evidence.namespace_name])
     remedy = (
         "Find out why the controllers that own the finalizers do not remove them. If all of "
-        f"these controllers are gone: `kubectl patch pod {arguments} --type merge --patch "
-        f"{shlex.quote(_UNHELD)}`."
+        f"these controllers are gone, remove the finalizers: `kubectl patch pod {arguments} --type "
+        f"merge --patch {shlex.quote(_UNHELD)}`."
     )
     return KEPT_BY_FINALIZERS.finding("error", text, remedy)
 

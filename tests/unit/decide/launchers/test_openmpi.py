@@ -123,9 +123,9 @@ def test_signs_of_another_mpi(line: str, env: str) -> None:
 @pytest.mark.parametrize(
     ("line", "obstacle"),
     [
-        ("mpirun -x A -mca coll_hcoll_enable 1 a", "configures hcoll itself"),
-        ("mpirun -x A --mca coll ^hcoll a", "configures hcoll itself"),
-        ("mpirun -x OMPI_MCA_coll_hcoll_enable=1 a", "configures hcoll itself"),
+        ("mpirun -x A -mca coll_hcoll_enable 1 a", "configures HCOLL itself"),
+        ("mpirun -x A --mca coll ^hcoll a", "configures HCOLL itself"),
+        ("mpirun -x OMPI_MCA_coll_hcoll_enable=1 a", "configures HCOLL itself"),
         ("mpirun -x A --mca coll basic,libnbc a", "chooses collectives itself"),
         ("mpirun -x A --mca $NAME 1 a", "chooses collectives itself"),
         ("mpirun -x A --mca ? 1 a", "chooses collectives itself"),

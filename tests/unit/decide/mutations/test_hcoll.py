@@ -91,17 +91,17 @@ def test_a_variable_proves_all_launches() -> None:
     ("command", "refusal"),
     [
         ("mpirun -np 2 a", "mpirun is not certain to be Open MPI"),
-        ("mpirun -x A --mca coll_hcoll_enable 1 a", "mpirun configures hcoll itself"),
-        ("mpirun -x A --mca coll ^hcoll a", "mpirun configures hcoll itself"),
+        ("mpirun -x A --mca coll_hcoll_enable 1 a", "mpirun configures HCOLL itself"),
+        ("mpirun -x A --mca coll ^hcoll a", "mpirun configures HCOLL itself"),
         ("mpirun -x A -np 1 a : -np 2 b", "mpirun has several contexts (`:`)"),
         ("mpirun -x A --app file", "mpirun reads options from a file"),
         (
             "export OMPI_MCA_coll_hcoll_enable=1; mpirun -x A a",
-            "the command configures hcoll itself",
+            "the command configures HCOLL itself",
         ),
         (
             "export HCOLL_MAIN_IB=mlx5_0:1; mpirun -x HCOLL_MAIN_IB a",
-            "the command configures hcoll itself",
+            "the command configures HCOLL itself",
         ),
         (
             "source /opt/intel/setvars.sh; mpirun -x A a",
@@ -134,7 +134,7 @@ def test_commands_that_stay(command: str, refusal: str) -> None:
         (
             {**HCOLL_VARIABLE, "value": "1"},
             *("skipped", "HcollSet"),
-            "kept your OMPI_MCA_coll_hcoll_enable, which configures hcoll",
+            "kept your OMPI_MCA_coll_hcoll_enable, which configures HCOLL",
         ),
         (
             {
@@ -142,12 +142,12 @@ def test_commands_that_stay(command: str, refusal: str) -> None:
                 "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}},
             },
             *("skipped", "HcollSet"),
-            "kept your OMPI_MCA_coll_hcoll_enable, which configures hcoll",
+            "kept your OMPI_MCA_coll_hcoll_enable, which configures HCOLL",
         ),
         (
             {"name": "OMPI_MCA_coll", "value": "^tuned"},
             *("skipped", "HcollSet"),
-            "kept your OMPI_MCA_coll, which configures hcoll",
+            "kept your OMPI_MCA_coll, which configures HCOLL",
         ),
     ],
 )
@@ -166,7 +166,7 @@ def test_env_from_may_hold_it() -> None:
         ("main", "skipped", "EnvFrom", "envFrom may set OMPI_MCA_coll_hcoll_enable"),
         (
             *("main", "warned", "EnvFrom"),
-            "hcoll stays on; to switch it off, add OMPI_MCA_coll_hcoll_enable=0 to env",
+            "HCOLL stays on; to switch it off, add OMPI_MCA_coll_hcoll_enable=0 to env",
         ),
     ]
     assert decided(launcher("mpirun", "-x", "A", "a", envFrom=[]))[0][0][0] == "applied"
@@ -306,7 +306,7 @@ def ranks(**fields: Any) -> PodManifest:
     )
 
 
-SHARP = 'hcoll, and with it SHARP, is off; OMPI_MCA_coll_hcoll_enable: "1" keeps both on'
+SHARP = 'HCOLL, and with it SHARP, is off; OMPI_MCA_coll_hcoll_enable: "1" keeps both on'
 
 
 def test_ranks_without_gpus_learn_how_to_keep_hcoll() -> None:

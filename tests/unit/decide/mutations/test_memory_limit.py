@@ -219,7 +219,7 @@ def test_it_warns_of_an_unbounded_memory_volume() -> None:
     mounts = [{"name": "shm", "mountPath": "/dev/shm"}]
     volumes = [{"name": "shm", "emptyDir": {"medium": "Memory"}}]
     manifest = pod(limited(name="a", volumeMounts=mounts), limited(name="b"), volumes=volumes)
-    message = "memory volume shm has no sizeLimit, so it may fill the node's memory"
+    message = "memory-backed volume shm has no sizeLimit, so it may fill the node's memory"
     assert outcomes(manifest) == [
         ("a", "applied", "Dropped", REMOVED),
         ("a", "warned", "UnboundedMemory", message),

@@ -39,8 +39,8 @@ def test_devices_that_a_command_names() -> None:
     verdict = verdict_on(running("export NCCL_IB_HCA=mlx5_9; a"))
     assert (verdict.rdma, verdict.because.code) == ("no", "NcclIbHcaElsewhere")
     assert verdict.message == (
-        "container trainer sets NCCL_IB_HCA=mlx5_9 (export in its command), but the fabric's "
-        "value is =mlx5_0,mlx5_1"
+        'container trainer sets NCCL_IB_HCA="mlx5_9" (export in its command), but the fabric\'s '
+        'value is "=mlx5_0,mlx5_1"'
     )
     assert judged(running("export NCCL_IB_HCA=mlx5_0; a")) == EQUIPPED
 
@@ -50,7 +50,7 @@ def test_devices_of_serving_engines() -> None:
     serve = "python -m sglang.launch_server --disaggregation-mode prefill"
     verdict = verdict_on(running(f"{serve} --disaggregation-ib-device mlx5_9"))
     assert (verdict.rdma, verdict.because.code) == ("no", "DevicesOfNoFabric")
-    assert "mlx5_9 (--disaggregation-ib-device in its command), but" in verdict.message
+    assert '"mlx5_9" (--disaggregation-ib-device in its command), but' in verdict.message
     assert judged(running(f"{serve} --disaggregation-ib-device mlx5_0")) == EQUIPPED
     computed = judged(running(f"{serve} --disaggregation-ib-device $DEVICE"))
     assert computed == ("unsure", "SettingComputed")
@@ -75,8 +75,8 @@ EXTRA = '\\"kv_connector_extra_config\\": {{\\"{}\\": {}}}'
             "mlx5_9",
             "DevicesOfNoFabric",
             (
-                f"sets MOONCAKE_DEVICE=mlx5_9 {KV_SOURCE}, but the fabric's NCCL_IB_HCA is "
-                "=mlx5_0,mlx5_1"
+                f'sets MOONCAKE_DEVICE="mlx5_9" {KV_SOURCE}, but the fabric\'s NCCL_IB_HCA is '
+                '"=mlx5_0,mlx5_1"'
             ),
         ),
     ],

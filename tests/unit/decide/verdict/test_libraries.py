@@ -88,8 +88,8 @@ def test_the_libraries_are_named(manifest: PodManifest, libraries: tuple[str, ..
 def test_nccl_may_be_off_where_another_library_moves_the_data(command: list[str]) -> None:
     """NCCL_IB_DISABLE turns off NCCL's own transport alone; the message ends with it."""
     library = named(server(command))[0]
-    for setting in ("NCCL_IB_DISABLE=1", "NCCL_NET=Socket", "NCCL_IB_HCA=mlx5_9"):
-        verdict = verdict_on(server(command, **dict([setting.split("=")])))
+    for setting in ("NCCL_IB_DISABLE=1", "NCCL_NET=Socket", 'NCCL_IB_HCA="mlx5_9"'):
+        verdict = verdict_on(server(command, **dict([setting.replace('"', "").split("=")])))
         assert (verdict.rdma, verdict.because.code) == EQUIPPED
         off = f"; NCCL's RDMA is switched off by {setting}"
         assert verdict.message == f"{SENTENCE} with {library}{ASSUMED}{off}"
@@ -165,31 +165,34 @@ def test_plugins_and_the_switch_of_nccls_own_transport(
             MOONCAKE,
             {"MOONCAKE_DEVICE": "mlx5_7"},
             "DevicesOfNoFabric",
-            "sets MOONCAKE_DEVICE=mlx5_7, but the fabric's NCCL_IB_HCA is =mlx5_0,mlx5_1",
+            'sets MOONCAKE_DEVICE="mlx5_7", but the fabric\'s NCCL_IB_HCA is "=mlx5_0,mlx5_1"',
         ),
         (
             MOONCAKE,
             {"MC_MS_FILTERS": "mlx5_7"},
             "DevicesOfNoFabric",
-            "sets MC_MS_FILTERS=mlx5_7, but the fabric's NCCL_IB_HCA is =mlx5_0,mlx5_1",
+            'sets MC_MS_FILTERS="mlx5_7", but the fabric\'s NCCL_IB_HCA is "=mlx5_0,mlx5_1"',
         ),
         (
             MORI,
             {"MORI_RDMA_DEVICES": "rdma0,rdma1"},
             "DevicesOfNoFabric",
-            "sets MORI_RDMA_DEVICES=rdma0,rdma1, but the fabric's NCCL_IB_HCA is =mlx5_0,mlx5_1",
+            (
+                'sets MORI_RDMA_DEVICES="rdma0,rdma1", but the fabric\'s NCCL_IB_HCA is '
+                '"=mlx5_0,mlx5_1"'
+            ),
         ),
         (
             NIXL,
             {"UCX_NET_DEVICES": "eth0"},
             "DevicesOfNoFabric",
-            "sets UCX_NET_DEVICES=eth0, but the fabric's NCCL_IB_HCA is =mlx5_0,mlx5_1",
+            'sets UCX_NET_DEVICES="eth0", but the fabric\'s NCCL_IB_HCA is "=mlx5_0,mlx5_1"',
         ),
         (
             DEEPEP,
             {"NVSHMEM_HCA_LIST": "mlx5_7:1"},
             "DevicesOfNoFabric",
-            "sets NVSHMEM_HCA_LIST=mlx5_7:1, but the fabric's NCCL_IB_HCA is =mlx5_0,mlx5_1",
+            'sets NVSHMEM_HCA_LIST="mlx5_7:1", but the fabric\'s NCCL_IB_HCA is "=mlx5_0,mlx5_1"',
         ),
         (
             DEEPEP,
@@ -201,7 +204,7 @@ def test_plugins_and_the_switch_of_nccls_own_transport(
             DEEPEP,
             {"NVSHMEM_REMOTE_TRANSPORT": "ucx", "UCX_NET_DEVICES": "eth0"},
             "DevicesOfNoFabric",
-            "sets UCX_NET_DEVICES=eth0, but the fabric's NCCL_IB_HCA is =mlx5_0,mlx5_1",
+            'sets UCX_NET_DEVICES="eth0", but the fabric\'s NCCL_IB_HCA is "=mlx5_0,mlx5_1"',
         ),
     ],
     ids=case_name,
@@ -332,7 +335,7 @@ def test_a_port_counts_in_lists_of_devices() -> None:
     verdict = verdict_on(server(NIXL, UCX_NET_DEVICES="mlx5_0:2"))
     assert (verdict.rdma, verdict.because.code) == ("unsure", "DevicePortUnseen")
     assert verdict.message == (
-        "container trainer sets UCX_NET_DEVICES=mlx5_0:2, but the fabric may have only "
+        'container trainer sets UCX_NET_DEVICES="mlx5_0:2", but the fabric may have only '
         "mlx5_0:1,mlx5_1:1"
     )
 

@@ -58,7 +58,7 @@ def test_devices_that_the_fabric_lacks_are_no_rdma(value: str) -> None:
     verdict = verdict_on(pod(gpu(env=env(NCCL_IB_HCA=value))))
     assert (verdict.rdma, verdict.because.code) == ("no", "NcclIbHcaElsewhere")
     assert verdict.message == (
-        f"container trainer sets NCCL_IB_HCA={value}, but the fabric's value is =mlx5_0,mlx5_1"
+        f'container trainer sets NCCL_IB_HCA="{value}", but the fabric\'s value is "=mlx5_0,mlx5_1"'
     )
     assert judged(pod(gpu(env=env(NCCL_IB_HCA="mlx5_1,mlx5_9")))) == EQUIPPED
 
@@ -69,7 +69,7 @@ def test_ports_that_the_fabric_does_not_name_are_not_certain(value: str) -> None
     verdict = verdict_on(pod(gpu(env=env(NCCL_IB_HCA=value))))
     assert (verdict.rdma, verdict.because.code) == ("unsure", "DevicePortUnseen")
     assert verdict.message == (
-        f"container trainer sets NCCL_IB_HCA={value}, but the fabric may have only "
+        f'container trainer sets NCCL_IB_HCA="{value}", but the fabric may have only '
         "mlx5_0:1,mlx5_1:1"
     )
     for right in ("mlx5_0:1", "=mlx5_0:2,mlx5_1:1", "^mlx5:2", "^=mlx5_0:1", "mlx5_1:"):
@@ -89,7 +89,7 @@ def test_ports_that_the_fabric_names_are_certain() -> None:
     verdict = verdict_on(pod(gpu(env=env(NCCL_IB_HCA="mlx5_0:1"))), decision_input(named))
     assert (verdict.rdma, verdict.because.code) == ("no", "NcclIbHcaElsewhere")
     assert verdict.message.endswith(
-        "sets NCCL_IB_HCA=mlx5_0:1, but the fabric's value is =mlx5_0:2"
+        'sets NCCL_IB_HCA="mlx5_0:1", but the fabric\'s value is "=mlx5_0:2"'
     )
 
 
@@ -110,16 +110,16 @@ LABEL = {"valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['off']"}}}
             env(NCCL_IB_HCA="=$(HCAS)", HCAS="mlx5_0"),
             "NcclIbHcaElsewhere",
             (
-                "NCCL_IB_HCA==$(HCAS) ($(HCAS) is not expanded, since env defines it only later), "
-                "but the fabric's value is =mlx5_0,mlx5_1"
+                'NCCL_IB_HCA="=$(HCAS)" ($(HCAS) is not expanded, since env defines it only '
+                'later), but the fabric\'s value is "=mlx5_0,mlx5_1"'
             ),
         ),
         (
             env(NCCL_IB_HCA="mlx5_$(N)"),
             "NcclIbHcaElsewhere",
             (
-                "NCCL_IB_HCA=mlx5_$(N) ($(N) is not expanded, since env defines it nowhere "
-                "before), but the fabric's value is =mlx5_0,mlx5_1"
+                'NCCL_IB_HCA="mlx5_$(N)" ($(N) is not expanded, since env defines it nowhere '
+                'before), but the fabric\'s value is "=mlx5_0,mlx5_1"'
             ),
         ),
     ],

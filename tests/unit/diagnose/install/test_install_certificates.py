@@ -93,8 +93,8 @@ def test_an_unusable_secret(installation: Installation) -> None:
     """The sentence is that of `certs status`; nothing is said about the end of the CA."""
     change(installation, secret_problem="there is no CA in the Secret", ca_not_after=None)
     remedy = (
-        "Wait a few seconds, since the replicas usually repair it. Otherwise, see "
-        "docs/certificates.md, What can go wrong."
+        "Wait a few seconds, since the replicas usually repair the Secret. If they do "
+        "not, see docs/certificates.md, What can go wrong."
     )
     text = "there is no CA in the Secret"
     assert installation.findings() == [Finding("error", "CaSecretUnusable", text, remedy)]

@@ -38,7 +38,7 @@ def test_a_missing_configuration(installation: Installation) -> None:
     """It is the only finding: what depends on it is not judged."""
     installation.delete("FabricConfiguration", "default")
     text = f"{TITLE} does not exist, so no pod gets RDMA"
-    remedy = "Apply your fabrics: kubectl apply -f fabrics.yaml (docs/installation.md, Fabrics)."
+    remedy = "Apply your fabrics: `kubectl apply -f fabrics.yaml` (docs/installation.md, Fabrics)."
     assert installation.findings() == [Finding("error", "NoFabrics", text, remedy)]
 
 

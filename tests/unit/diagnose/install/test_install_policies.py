@@ -31,13 +31,13 @@ def test_the_manifests_have_no_other_policies(installation: Installation) -> Non
     assert names == {*GUARDS, *ADVISERS}
     assert installation.texts("policies") == [
         (
-            "5 of 5 guards (compared: account, resources, failurePolicy, binding): "
+            "5 of 5 guards have the account, resources, failurePolicy and binding that they need: "
             "rdma-webhook-guard, rdma-webhook-guard-secrets, rdma-webhook-guard-events, "
             "rdma-webhook-guard-lease and rdma-webhook-guard-status"
         ),
         (
-            "3 of 3 policies that warn users: rdma-webhook-advice, rdma-webhook-detector and "
-            "rdma-webhook-removal"
+            "3 of 3 policies that warn users exist and are bound: rdma-webhook-advice, "
+            "rdma-webhook-detector and rdma-webhook-removal"
         ),
         f"2 replicas {REFUSED}",
     ]
@@ -121,7 +121,7 @@ def test_a_policy_that_cannot_be_read(installation: Installation) -> None:
     assert finding.text == (
         f"{POLICY} rdma-webhook-guard: not checked, since you lack the right to {right}"
     )
-    assert installation.texts("policies")[0].startswith("4 of 5 guards (")
+    assert installation.texts("policies")[0].startswith("4 of 5 guards have ")
 
 
 def test_no_policy_can_be_read(installation: Installation) -> None:

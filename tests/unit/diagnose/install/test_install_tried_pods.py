@@ -72,7 +72,10 @@ def test_a_missing_namespace(installation: Installation) -> None:
     """No pod is tried."""
     assert installation.findings("other") == [
         Finding(
-            "error", "NamespaceMissing", "namespace other does not exist", "Name another namespace."
+            "error",
+            "NamespaceMissing",
+            "namespace other does not exist",
+            "Pass a namespace that exists to --try.",
         )
     ]
     assert installation.created == []

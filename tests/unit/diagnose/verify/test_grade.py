@@ -169,9 +169,21 @@ def test_gpu_memory_has_a_hint() -> None:
 @pytest.mark.parametrize(
     ("test", "typical", "obstacle"),
     [
-        ("RDMA_Write", 2.51, "this is above the 2.5 µs that NVIDIA's own test accepts"),
-        ("RDMA_Read", 4.51, "this is above the 4.5 µs that NVIDIA's own test accepts"),
-        ("Atomic", 1.0, "NVIDIA's own test has no limit for this test and message size"),
+        (
+            "RDMA_Write",
+            2.51,
+            "this is above the 2.5 µs that NVIDIA's test ngc_multinode_perf accepts",
+        ),
+        (
+            "RDMA_Read",
+            4.51,
+            "this is above the 4.5 µs that NVIDIA's test ngc_multinode_perf accepts",
+        ),
+        (
+            "Atomic",
+            1.0,
+            "NVIDIA's test ngc_multinode_perf has no limit for this test and message size",
+        ),
     ],
 )
 def test_the_text_of_a_latency_alone(test: str, typical: float, obstacle: str) -> None:

@@ -48,8 +48,9 @@ Check first
   12.5 Gb/s, 13% of the expected 99.37 Gb/s.
   ib_write_bw mlx5_1, gpu-01 → gpu-03, gpu-02 → gpu-03, gpu-03 → gpu-01, gpu-03 → gpu-02:
   12.5 Gb/s, 13% of the expected 99.37 Gb/s.
-    → Compare with other pairs of nodes to find the slow port. Check the port's PCIe link
-      (lspci -vv, LnkSta), the error counters, and whether other jobs use the link.
+    → Compare this result with those of other pairs of nodes to find the slow port. Check
+      the port's PCIe link (lspci -vv, LnkSta), its error counters, and whether other jobs
+      use the link.
 
 Whole run
   ? The run was interrupted. [Interrupted]

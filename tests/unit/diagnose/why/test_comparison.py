@@ -105,7 +105,10 @@ def test_the_own_values_of_containers_are_named() -> None:
     own = env(NCCL_IB_HCA="=mlx5_0")
     pod = equipped(gpu("a", env=own), gpu("b", env=[*own, *env(UCX_TLS="tcp")]))
     kept = "kept your NCCL_IB_HCA==mlx5_0; the value of fabric v100-ib is =mlx5_0,mlx5_1"
-    sentence = "The container's own value differs from the fabric's and is kept."
+    sentence = (
+        "The container sets a variable to a value other than the fabric's; the container's value "
+        "is kept."
+    )
     texts = remarks(pod, KNOWN_CONFIGURATION)
     assert texts["UserValue"] == f"{sentence} Container a: {kept}; container b: {kept}."
     tls = "Container b: your UCX_TLS=tcp includes no RDMA transport."
@@ -391,8 +394,8 @@ def test_a_launcher_is_compared_too() -> None:
             gpu("trainer", env=env(NCCL_IB_HCA="=mlx5_7")),
             KNOWN_CONFIGURATION,
             (
-                "No RDMA: container trainer sets NCCL_IB_HCA==mlx5_7, but the fabric's value is "
-                "=mlx5_0,mlx5_1. NCCL_IB_HCA selects no device of the fabric, so NCCL would use "
+                'No RDMA: container trainer sets NCCL_IB_HCA="=mlx5_7", but the fabric\'s value is '
+                '"=mlx5_0,mlx5_1". NCCL_IB_HCA selects no device of the fabric, so NCCL would use '
                 "sockets."
             ),
         ),

@@ -371,9 +371,12 @@ def test_a_job_that_took_too_long() -> None:
     """Created again, it would end in the same way."""
     late = {"type": "Failed", "status": "True", "reason": "DeadlineExceeded"}
     (finding,) = now("Job", status={"conditions": [late]})
-    assert finding.remedy == "Raise activeDeadlineSeconds, or remove it. Then create it again."
+    assert (
+        finding.remedy
+        == "Raise activeDeadlineSeconds, or remove it. Then create the controller again."
+    )
     (finding,) = now("Job", status={"conditions": [late | {"reason": "BackoffLimitExceeded"}]})
-    assert finding.remedy.startswith("Create it again.")
+    assert finding.remedy.startswith("Create the controller again.")
 
 
 def test_commands_in_remedies() -> None:
@@ -382,8 +385,8 @@ def test_commands_in_remedies() -> None:
     assert finding.remedy == "To resume it: `kubectl rollout resume deployment/a -n lab`."
     (finding,) = now("CronJob", spec={"schedule": "* * * * *"})
     assert finding.remedy == (
-        "Wait until a run is due. To start a Job now: kubectl create job --from=cronjob/a a-now -n "
-        "lab."
+        "Wait until a run is due. To start a Job now: `kubectl create job --from=cronjob/a a-now "
+        "-n lab`."
     )
 
 
@@ -581,7 +584,7 @@ def test_a_job_of_another_controller() -> None:
     assert finding.remedy == (
         "MultiKueue creates the pods in another cluster; ask `rdma-webhook why` there. The "
         "Workload of the Job names the cluster: `kubectl get workloads -n lab -o yaml`. If the "
-        "Job should run in this cluster, create it again without spec.managedBy."
+        "Job should run in this cluster, create the Job again without spec.managedBy."
     )
 
 

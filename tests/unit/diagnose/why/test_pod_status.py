@@ -527,8 +527,8 @@ def test_finalizers_of_a_pod_without_processes(state: dict[str, Any], is_kept: b
         )
         assert finding.remedy == (
             "Find out why the controllers that own the finalizers do not remove them. If all "
-            "of these controllers are gone: `kubectl patch pod train-0 -n lab --type merge --patch "
-            """'{"metadata":{"finalizers":null}}'`."""
+            "of these controllers are gone, remove the finalizers: `kubectl patch pod train-0 -n "
+            """lab --type merge --patch '{"metadata":{"finalizers":null}}'`."""
         )
     unkept = pod_in_cluster(metadata={"deletionTimestamp": LATER}, **state)
     assert now(unkept)[0].code == "Terminating"

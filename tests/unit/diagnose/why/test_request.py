@@ -44,7 +44,7 @@ def test_what_was_applied() -> None:
                 "memory fails)."
             ),
         ),
-        ("Applied", "ok", "hcoll: applied (it switches off Open MPI's hcoll)."),
+        ("Applied", "ok", "hcoll: applied (it switches off Open MPI's HCOLL)."),
     ]
 
 
@@ -106,7 +106,10 @@ def test_a_status_without_room() -> None:
     assert [finding[2] for finding in done(applied=4, skipped=2, warned=["NonRoot"])] == [
         "The webhook applied 4 mutations. The annotation has no room for their names.",
         "The annotation has no room for 2 more reasons.",
-        "IPC_LOCK has no effect for a user other than root; the node must raise memlock.",
+        (
+            "The container runs as a user other than root, for whom IPC_LOCK has no effect; the "
+            "node must raise memlock."
+        ),
     ]
 
 

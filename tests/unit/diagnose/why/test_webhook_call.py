@@ -254,7 +254,7 @@ def test_a_status_that_proves_nothing(
             {"namespace": namespace(), "webhooks": IGNORING},
             "DidNotAnswer",
             "the webhook did not respond when the pod was created. With failurePolicy: Ignore",
-            "Check that the webhook is ready",
+            "Ask the cluster administrator whether the webhook is ready",
         ),
         (
             pod_without_call(),
@@ -489,7 +489,10 @@ def test_all_that_is_needed_was_there() -> None:
         "than the pod. Probably, the webhook did not respond when the pod was created, while its "
         "failurePolicy was Ignore."
     )
-    assert finding.remedy == "Check that the webhook is ready, and create the pod again."
+    assert finding.remedy == (
+        "Ask the cluster administrator whether the webhook is ready (`rdma-webhook "
+        "check-install`), and create the pod again."
+    )
     old = namespace()
     del old["metadata"]["managedFields"]
     for pod, space in ((managed(pod_without_call()), old), (pod_without_call(), namespace())):

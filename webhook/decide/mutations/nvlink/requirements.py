@@ -56,7 +56,7 @@ OWN_REMAP = Reason(
 )
 SSHD = Reason(
     "RunsSshd",
-    "Processes that sshd starts would see all GPUs of the node.",
+    "The container runs sshd, and processes that sshd starts would see all GPUs of the node.",
     remedy="Start the ranks without sshd, or remove rdma.lab/nvlink.",
 )
 DEVICES_SET = Reason(
@@ -170,7 +170,7 @@ ABSTRACT_SOCKET = "NCCL_IPC_USE_ABSTRACT_SOCKET"
 
 HOST_PID = Reason(
     "HostPIDMissing",
-    "UCX shares GPU memory only within one PID namespace.",
+    "The pod lacks hostPID: true, and UCX shares GPU memory only within one PID namespace.",
     remedy="To let UCX share GPU memory between pods, add hostPID: true.",
 )
 HOST_IPC = Reason(

@@ -20,9 +20,9 @@ DEVICES_NOT_OF_FABRIC = Reason(
 PORT_UNSEEN = Reason(
     "DevicePortUnseen",
     "A variable that lists devices for a library chooses a port that the fabric's configuration "
-    "does not name; whether the devices have it is unknown.",
+    "does not name; whether the devices have that port is unknown.",
     remedy=(
-        "Check with rdma link on a node of the fabric that the port is active. If the "
+        "Check with `rdma link` on a node of the fabric that the port is active. If the "
         "port is not active, remove the variable, or choose port 1 in the variable."
     ),
     rdma="unsure",
@@ -41,7 +41,8 @@ def judge_device_lists(pod: PatchedPod, patched: PatchedTarget, *names: str) -> 
     values = [(name, patched.effective_env.get(name) or "") for name in names]
     for name, value in values:
         if lists_no_device_of(value, devices):
-            message = f"{_subject(patched, name, value)}, but the fabric's {IB_HCA} is {devices}"
+            subject = _subject(patched, name, value)
+            message = f'{subject}, but the fabric\'s {IB_HCA} is "{devices}"'
             return patched.verdict(DEVICES_NOT_OF_FABRIC, message, name)
     for name, value in values:
         if lists_no_device_of(value, with_ports):
@@ -57,4 +58,5 @@ def unseen_port(patched: PatchedTarget, name: str, value: str, with_ports: str) 
 
 
 def _subject(patched: PatchedTarget, name: str, value: str) -> str:
-    return f"container {patched.target.name} sets {name}={value:.60}{patched.origin_suffix(name)}"
+    origin_suffix = patched.origin_suffix(name)
+    return f'container {patched.target.name} sets {name}="{value:.60}"{origin_suffix}'

@@ -109,8 +109,8 @@ def _of_own_transport(pod: PatchedPod, patched: PatchedTarget) -> Iterator[_Swit
     devices = device_lists(pod).as_configured
     hca_list = transport_variables.nccl_ib_hca_not_of_fabric(patched.effective_env, devices)
     if hca_list:
-        message_end = f"{patched.origin_suffix(IB_HCA)}, but the fabric's value is {devices}"
-        yield _Switch(HCA_NOT_OF_FABRIC, IB_HCA, f"{hca_list:.60}", message_end)
+        message_end = f'{patched.origin_suffix(IB_HCA)}, but the fabric\'s value is "{devices}"'
+        yield _Switch(HCA_NOT_OF_FABRIC, IB_HCA, f'"{hca_list:.60}"', message_end)
 
 
 def _removal(patched: PatchedTarget, name: str) -> str:

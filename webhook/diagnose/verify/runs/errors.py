@@ -17,12 +17,12 @@ INTERRUPTED = Code(
 )
 NOT_CALLED = Code(
     "NotCalled",
-    "The webhook was not called for a pod; the run ends.",
+    "The webhook was not called for a pod, so the run ended.",
     'Check that the namespace has the label rdma.lab/enable: "true".',
 )
 NO_RDMA = Code(
     "NoRdma",
-    "The webhook could not equip a pod for RDMA; the run ends.",
+    "The webhook could not equip a pod for RDMA, so the run ended.",
     "Run the command again, and while it waits for the pod, run `rdma-webhook why POD`.",
 )
 POD_REJECTED = Code(
@@ -37,13 +37,14 @@ NOT_STARTED = Code(
 )
 NOT_ENDED = Code(
     "NotEnded",
-    "A client or a launcher did not end in time.",
-    "Check that the node and its kubelet respond.",
+    "A client or a launcher of the run did not end in time.",
+    "Check that the node of the client or launcher is ready: `kubectl describe node NODE`.",
 )
 POD_GONE = Code(
     "PodGone",
-    "A pod was deleted during the run, but not by the run.",
-    "Check what deletes pods in the namespace: a user, a controller, or an eviction by the node.",
+    "A pod of the run was deleted, but not by the run.",
+    "Find out what deletes pods in the namespace: a user, a controller, `kubectl drain`, or the "
+    "scheduler in favor of a pod of higher priority. Then run the command again.",
 )
 LOG_UNREADABLE = Code(
     "LogUnreadable",

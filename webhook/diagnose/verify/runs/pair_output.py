@@ -20,7 +20,7 @@ from webhook.model.finding import Code, Finding
 
 TIMED_OUT = Code(
     "TimedOut",
-    "A program printed no result within --seconds plus half a minute.",
+    "A program of a run printed no result within --seconds plus half a minute.",
     "Read the output of both ends, which --logs DIR saves.",
 )
 NO_PERFTEST = Code(
