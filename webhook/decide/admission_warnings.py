@@ -77,13 +77,15 @@ def _fitting(lines: Iterable[str]) -> tuple[str, ...]:
 
 ISTIO = Reason(
     "IstioSidecar",
-    "The pod gets Istio's proxy, which intercepts the TCP connections between ranks.",
+    "Istio is expected to add its proxy to the pod, and the proxy intercepts the TCP connections "
+    "between ranks.",
     remedy='Set the label sidecar.istio.io/inject: "false" on the pod.',
     rdma="unsure",
 )
 HOST_DNS = Reason(
     "HostNetworkDNS",
-    "A pod with hostNetwork resolves Service names only with dnsPolicy: ClusterFirstWithHostNet.",
+    "The pod has hostNetwork: true, but resolves Service names only with dnsPolicy: "
+    "ClusterFirstWithHostNet.",
     remedy="Set dnsPolicy: ClusterFirstWithHostNet in the pod's spec.",
 )
 HOST_PATH = Reason(

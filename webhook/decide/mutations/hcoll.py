@@ -55,7 +55,7 @@ CPU_RANKS = Reason(
     "HCOLL, and with it SHARP, was switched off for ranks without GPUs. They may be faster with "
     "both; OMPI_MCA_coll_hcoll_enable=1 in env keeps both on.",
     remedy=(
-        "To keep hcoll, set OMPI_MCA_coll_hcoll_enable=1 in env. Otherwise, no action is needed."
+        "To keep HCOLL, set OMPI_MCA_coll_hcoll_enable=1 in env. Otherwise, no action is needed."
     ),
 )
 OFF = Reason("Off", "The configuration sets `hcoll: off`.", remedy="", reportable=False)

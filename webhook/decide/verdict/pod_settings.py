@@ -100,13 +100,14 @@ def _if_not_added(pod: PatchedPod) -> Verdict | None:
 
 GVISOR = Reason(
     "GvisorSandbox",
-    "The pod runs in gVisor, whose kernel has no RDMA devices.",
+    "The pod's runtimeClassName chooses gVisor, whose kernel has no RDMA devices.",
     remedy="Remove runtimeClassName, or choose a class that is not gVisor.",
     rdma="no",
 )
 KATA = Reason(
     "KataSandbox",
-    "The pod runs in a Kata virtual machine, where only a passed-through NIC works.",
+    "The pod's runtimeClassName chooses a Kata virtual machine, where only a passed-through NIC "
+    "works.",
     remedy=(
         "Remove runtimeClassName, or ask the cluster administrator whether Kata virtual machines "
         "get a NIC of their own."
