@@ -184,8 +184,9 @@ class ChangesForm(TypedDict):
 class CodeForm(TypedDict):
     """The explanation of a code."""
 
-    meaning: str
-    """What the code stands for, as a sentence."""
+    meanings: dict[str, str]
+    """What the code stands for, as a sentence for each mutation that has it; the mutation is empty
+    for a verdict or a decision."""
     remedy: str
     """What to do; empty for nothing."""
 
@@ -211,11 +212,7 @@ def report_form(report: Report, changes: Iterable[ChangedInput] = ()) -> Preview
     return {
         "decisions": [_decision(preview) for preview in report.previews],
         "changes": [_changes(changed_input) for changed_input in changes],
-        "codes": {
-            reason.code: {"meaning": reason.meaning, "remedy": reason.remedy}
-            for preview in report.previews
-            for reason in _reasons(preview)
-        },
+        "codes": _codes(report),
         "notes": list(report.notes),
         "example": bool(report.example),
     }
@@ -305,12 +302,20 @@ def _outcome(outcome: Outcome) -> OutcomeForm:
     }
 
 
-def _reasons(preview: Preview) -> Iterator[Reason]:
-    """Yield the reasons whose codes are in the form of a decision."""
+def _codes(report: Report) -> dict[str, CodeForm]:
+    codes: dict[str, CodeForm] = {}
+    for mutation, reason in (pair for preview in report.previews for pair in _reasons(preview)):
+        code = codes.setdefault(reason.code, {"meanings": {}, "remedy": reason.remedy})
+        code["meanings"][mutation] = reason.meaning
+    return codes
+
+
+def _reasons(preview: Preview) -> Iterator[tuple[str, Reason]]:
+    """Yield the reasons whose codes are in the form of a decision, each with its mutation."""
     decision = preview.decision
-    yield decision.reason
-    yield from (verdict.because for verdict in (preview.verdict, decision.verdict) if verdict)
-    yield from (outcome.reason for outcome in decision.outcomes)
+    yield "", decision.reason
+    yield from (("", verdict.because) for verdict in (preview.verdict, decision.verdict) if verdict)
+    yield from ((outcome.mutation, outcome.reason) for outcome in decision.outcomes)
 
 
 def _changes(changed_input: ChangedInput) -> ChangesForm:

@@ -17,7 +17,7 @@ interface Row { kind: string; before: string | null; after: string | null; reaso
 interface Hunk { beforeLine: number; afterLine: number; rows: Row[] }
 interface Preview {
   decisions: Decision[]; changes: { hunks: Hunk[] }[]; notes: string[]; example: boolean;
-  codes: Record<string, { meaning: string; remedy: string }>;
+  codes: Record<string, { meanings: Record<string, string>; remedy: string }>;
 }
 // What the form has.
 interface Input {

@@ -12,7 +12,7 @@ from tests.unit.preview.report.reports import (
     preview,
 )
 from webhook.decide.reasons import PATCHED
-from webhook.model.decision import PatchOp, Verdict
+from webhook.model.decision import Outcome, PatchOp, Reason, Verdict
 from webhook.preview.changed_inputs import ChangedInput, ReasonedHunk
 from webhook.preview.line_reasons import LineReason
 from webhook.preview.report.json import preview_schema, report_form, report_json
@@ -68,9 +68,9 @@ def test_the_form_of_a_patched_pod() -> None:
         ],
         "changes": [],
         "codes": {
-            "Patched": {"meaning": PATCHED.meaning, "remedy": ""},
-            "Equipped": {"meaning": "All is right.", "remedy": ""},
-            "Added": {"meaning": "", "remedy": ""},
+            "Patched": {"meanings": {"": PATCHED.meaning}, "remedy": ""},
+            "Equipped": {"meanings": {"": "All is right."}, "remedy": ""},
+            "Added": {"meanings": {"ipc-lock": ""}, "remedy": ""},
         },
         "notes": ["a note"],
         "example": False,
@@ -107,6 +107,17 @@ def test_the_changes_of_an_input() -> None:
             ],
         }
     ]
+
+
+def test_a_code_with_several_meanings() -> None:
+    """Mutations share codes such as `Added`; each has its own sentence."""
+    outcomes = [
+        Outcome(mutation, "trainer", "applied", Reason("Added", meaning, ""), "")
+        for mutation, meaning in (("env", "Variables."), ("ipc-lock", "IPC_LOCK."))
+    ]
+    report = Report(previews=(preview(patched(*outcomes)),))
+    meanings = {"env": "Variables.", "ipc-lock": "IPC_LOCK."}
+    assert report_form(report)["codes"]["Added"] == {"meanings": meanings, "remedy": ""}
 
 
 def test_the_codes_of_a_pod_that_is_not_called() -> None:

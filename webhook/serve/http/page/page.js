@@ -296,10 +296,10 @@ function codesPart({ because, reason, message, ifCalled, outcomes }, { codes }) 
   const own = message ? { reason } : null;
   const named = [because, ifCalled, own, ...loud].map((cause) => cause?.reason);
   const rows = [...new Set(named)].flatMap((code) => (code && codes[code] ? [
-    el("dt", { id: `code-${code}`, tabindex: "-1" }, code), el("dd", {}, codes[code].meaning),
+    el("dt", { id: `code-${code}`, tabindex: "-1" }, code),
+    el("dd", {}, Object.values(codes[code].meanings).join(" ")),
     codes[code].remedy && el("dd", { class: "remedy" }, codes[code].remedy)] : []));
-  return el("details", {}, el("summary", {}, el("h3", {}, "What the codes mean")),
-    el("dl", {}, ...rows));
+  return el("details", {}, el("summary", {}, el("h3", {}, "What the codes mean")), el("dl", {}, ...rows));
 }
 
 // Before and after.
