@@ -5,20 +5,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
 from webhook.model.pod import Path
 from webhook.preview.line_reasons import (
+    Line,
     LineReason,
     TemplateReasons,
+    located_lines,
     path_reasons,
-    reasons_by_line,
 )
 from webhook.preview.patches import RewrittenDocument
 from webhook.preview.report.record import Preview, Report
-from webhook.text.line_rows import Row, hunks_between, lines_of
+from webhook.text.line_rows import Hunk, Row, hunks_between, lines_of
 from webhook.text.yaml.documents import Document, join_documents
 
 
@@ -37,6 +38,9 @@ class ChangedInput(NamedTuple):
 
     name: str
     hunks: tuple[ReasonedHunk, ...]
+
+
+_NO_LINE = Line(set(), {})
 
 
 class InputTexts(NamedTuple):
@@ -82,17 +86,28 @@ def _reasoned_hunks(
     texts: InputTexts, templates: Sequence[TemplateReasons]
 ) -> tuple[ReasonedHunk, ...]:
     hunks = [*hunks_between(lines_of(texts.before), lines_of(texts.after))]
-    changed = [row for hunk in hunks for row in hunk.rows if row.kind != "same"]
-    before = reasons_by_line(texts.before, templates, {row.before_line for row in changed})
-    after = reasons_by_line(texts.after, templates, {row.after_line for row in changed})
+    rows = [row for hunk in hunks for row in hunk.rows]
+    before = located_lines(texts.before, templates, {row.before_line for row in rows})
+    after = located_lines(texts.after, templates, {row.after_line for row in rows})
 
-    def reasons(row: Row) -> tuple[LineReason, ...]:
-        if row.kind == "same":
-            return ()
-        written = (*before.get(row.before_line, ()), *after.get(row.after_line, ()))
-        return tuple(dict.fromkeys(written))
+    def reasoned(row: Row) -> Iterator[tuple[Row, tuple[LineReason, ...]]]:
+        old, new = before.get(row.before_line, _NO_LINE), after.get(row.after_line, _NO_LINE)
+        if row.kind != "same":
+            yield row, (*old.reasons, *(key for key in new.reasons if key not in old.reasons))
+        elif old.paths.isdisjoint(new.paths) and old.paths:  # moved to another mapping
+            yield row._replace(after=None, after_line=None), tuple(old.reasons)
+            yield row._replace(before=None, before_line=None), tuple(new.reasons)
+        else:
+            yield row, ()
 
-    return tuple(ReasonedHunk(*hunk, tuple(map(reasons, hunk.rows))) for hunk in hunks)
+    return tuple(_reasoned_hunk(hunk, reasoned) for hunk in hunks)
+
+
+def _reasoned_hunk(
+    hunk: Hunk, reasoned: Callable[[Row], Iterable[tuple[Row, tuple[LineReason, ...]]]]
+) -> ReasonedHunk:
+    rows, reasons = zip(*(pair for row in hunk.rows for pair in reasoned(row)), strict=True)
+    return ReasonedHunk(hunk.before_start, hunk.after_start, rows, reasons)
 
 
 def _reasons_by_document(

@@ -89,28 +89,36 @@ class TemplateReasons(NamedTuple):
     reasons: PathReasons
 
 
-def reasons_by_line(
-    text: str, templates: Sequence[TemplateReasons], lines: AbstractSet[int | None]
-) -> dict[int | None, list[LineReason]]:
-    """Return the reasons of these lines of an input; lines count from 0.
+class Line(NamedTuple):
+    """A line of a template."""
 
-    A line is missing if no operation wrote it, and all are if the text is not YAML, such as JSON
-    with escapes of its own.
+    paths: set[NamedPath]  #: in the pod, of the line's keys and scalars
+    reasons: dict[LineReason, None]  #: each once, in the order of the text
+
+
+def located_lines(
+    text: str, templates: Sequence[TemplateReasons], numbers: AbstractSet[int | None]
+) -> dict[int | None, Line]:
+    """Return these lines of an input by number, which counts from 0.
+
+    A line outside the templates is missing, and all are if the text is not YAML, such as JSON with
+    escapes of its own.
     """
     try:
         roots = [root.node for root in roots_of(text, DOCUMENT_LIMITS)]
     except UnreadableTextError:
         return {}
     line_index = LineIndex(text)
-    reasons: dict[int | None, dict[LineReason, None]] = {}
+    lines: dict[int | None, Line] = {}
     for template in templates:
         root = _node_at(roots[template.document], template.path)
         for part in _parts(root, template.base, text) if root is not None else ():
             first, last = line_index.line(part.start) - 1, line_index.line(part.end) - 1
-            for line in lines & {*range(first, last + 1)}:
-                written = dict.fromkeys(template.reasons.of(part.path))
-                reasons.setdefault(line, {}).update(written)
-    return {line: [*line_reasons] for line, line_reasons in reasons.items()}
+            for number in numbers & {*range(first, last + 1)}:
+                line = lines.setdefault(number, Line(set(), {}))
+                line.paths.add(part.path)
+                line.reasons.update(dict.fromkeys(template.reasons.of(part.path)))
+    return lines
 
 
 class _Part(NamedTuple):

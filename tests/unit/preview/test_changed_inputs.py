@@ -77,6 +77,18 @@ def test_a_removed_line() -> None:
     assert removed == [["memory-limit", "rdma-resources"]]
 
 
+def test_a_line_that_moves() -> None:
+    """It is removed here and added there, although its text stays the same."""
+    (changed_input,) = changes_of(_POD)
+    moved = [
+        (row.kind, [reason.mutation for reason in reasons])
+        for hunk in changed_input.hunks
+        for row, reasons in zip(hunk.rows, hunk.reasons, strict=True)
+        if "memory: 64Gi" in (row.before or row.after or "")
+    ]
+    assert moved == [("removed", ["memory-limit"]), ("added", ["memory-limit"])]
+
+
 def test_a_line_with_several_fields() -> None:
     """It has the reasons of all of them that change."""
     pod = _POD.replace("limits: {nvidia.com/v100: 8}", "limits: {nvidia.com/v100: 8, memory: 1Gi}")
