@@ -48,6 +48,11 @@ class NamespaceFacts:
     config_maps: ConfigMaps = field(default_factory=lambda: _NO_CONFIG_MAPS)
 
     @property
+    def is_labeled(self) -> bool | None:
+        """Whether the namespace has the label that opts in; None if its labels are unknown."""
+        return None if self.labels is None else self.labels.get(OPT_IN_LABEL) == "true"
+
+    @property
     def enforced_pod_security(self) -> str:
         """The level that the namespace enforces, if it is `baseline` or `restricted`, else ""."""
         level = (self.labels or _NONE).get(PSA_ENFORCE, "")

@@ -270,6 +270,9 @@ def _previews(decided: DecidedTemplate, options: PreviewOptions) -> Iterator[Pre
             hint=hint,
             mistakes=_mistakes(decided, decision),
             annotations_location=annotations_location(template),
+            opt_in_assumed=controller_pod.pod
+            != _assume_enabled(controller_pod.pod, enable=options.enable),
+            namespace_labeled=namespace.is_labeled,
             spec_only=template.spec_only and template.annotations_path is None,
             derived=template.derived,
             controller=controller.name if controller else "",

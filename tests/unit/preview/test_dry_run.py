@@ -142,6 +142,27 @@ def test_enable_supposes_the_annotation_for_the_decision_and_for_the_call() -> N
     assert (supposed.decision.reason.code, supposed.called) == ("Patched", True)
 
 
+def test_only_a_pod_without_the_annotation_is_supposed_to_have_it() -> None:
+    """With `--enable`, a preview says whether the pod lacks what was supposed."""
+    silent = DEPLOYMENT.replace('rdma.lab/enable: "true"', 'rdma.lab/enable: "false"')
+    assert silent != DEPLOYMENT
+    assert only(silent, enable=True).opt_in_assumed is True
+    assert only(DEPLOYMENT, enable=True).opt_in_assumed is False
+    assert only(silent).opt_in_assumed is False
+
+
+@pytest.mark.parametrize(
+    ("labels", "labeled"),
+    [({"rdma.lab/enable": "true"}, True), ({"rdma.lab/enable": "no"}, False), ({"a": "b"}, False)],
+)
+def test_a_preview_knows_whether_the_namespace_has_the_label(
+    labels: dict[str, str], *, labeled: bool
+) -> None:
+    """A pod that has not opted in may lack both: the annotation and its namespace's label."""
+    assert only(DEPLOYMENT, namespace_labels=labels).namespace_labeled is labeled
+    assert only(DEPLOYMENT).namespace_labeled is None
+
+
 @pytest.mark.parametrize("metadata", ["[]", "x", "{annotations: []}", "{annotations: 5}"])
 def test_enable_leaves_a_malformed_pod_to_the_decision(metadata: str) -> None:
     """The decision denies it for its shape."""

@@ -54,6 +54,9 @@ class Preview:
     #: Sentences on mistakes in the manifest, such as unknown fields.
     mistakes: tuple[str, ...] = ()
     annotations_location: str = ""  #: where the annotation that opts in belongs
+    #: Whether the pod lacks the annotation that opts in, and the decision assumes it.
+    opt_in_assumed: bool = False
+    namespace_labeled: bool | None = None  #: whether its namespace has the label; None: unknown
     #: The controller that adds to the pod; "" if the document's template is decided on unchanged.
     controller: str = ""
     spec_only: bool = False  #: whether the document has a pod spec only, without the pods' metadata

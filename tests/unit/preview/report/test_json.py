@@ -30,6 +30,7 @@ def test_the_form_of_a_patched_pod() -> None:
         "decisions": [
             {
                 "document": 0,
+                "line": 1,
                 "path": "spec.template",
                 "kind": "Deployment",
                 "name": "trainer",
@@ -40,6 +41,9 @@ def test_the_form_of_a_patched_pod() -> None:
                 "called": True,
                 "calledBecause": "namespace lab has the label",
                 "hint": "",
+                "annotationsLocation": "spec.template.metadata.annotations",
+                "optInAssumed": False,
+                "namespaceLabeled": None,
                 "mistakes": [],
                 "headline": "equipped for RDMA",
                 "rdma": "yes",
@@ -74,7 +78,24 @@ def test_the_form_of_a_patched_pod() -> None:
         },
         "notes": ["a note"],
         "example": False,
+        "exampleFabrics": "",
     }
+
+
+def test_what_was_assumed_and_where_the_annotation_belongs() -> None:
+    """A preview on assumptions says which, so that nobody takes it for the pod's own."""
+    form = preview(
+        APPLIED,
+        annotations_location="spec.template.metadata.annotations",
+        opt_in_assumed=True,
+        namespace_labeled=False,
+    )
+    report = report_form(Report(previews=(form,), example="v100-ib, a100-ib"))
+    (decision,) = report["decisions"]
+    assert decision["annotationsLocation"] == "spec.template.metadata.annotations"
+    assert decision["optInAssumed"] is True
+    assert decision["namespaceLabeled"] is False
+    assert (report["example"], report["exampleFabrics"]) == (True, "v100-ib, a100-ib")
 
 
 def test_the_changes_of_an_input() -> None:
