@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from typing_extensions import TypedDict
 
+from webhook.model.fabric import CompiledConfiguration
 from webhook.model.fabric_findings import without_nodes
 from webhook.model.inventory import FabricCapacity, FabricInventory
 from webhook.preview.formats import JSON_TYPES, TEXT_TYPES, OutputFormat
@@ -49,6 +50,13 @@ def fabrics_output(inventory: FabricInventory, name: str, display: FabricsDispla
         return anonymous_text(inventory, width=display.width)
     wide = name == "wide"
     return fabrics_text(inventory, width=display.width, color=display.color, wide=wide)
+
+
+def fabrics_without_nodes(configuration: CompiledConfiguration, display: FabricsDisplay) -> str:
+    """Write the fabrics of a configuration as text, where no nodes are known."""
+    from webhook.preview.fabrics.text import text_without_nodes  # noqa: PLC0415 -- rich
+
+    return text_without_nodes(configuration, width=display.width)
 
 
 # The inventory of fabrics for programs. Keys and codes may be added, but are never renamed.

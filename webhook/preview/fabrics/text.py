@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from webhook.model.fabric import CompiledConfiguration, Fabric
 from webhook.model.fabric_findings import without_nodes
 from webhook.model.finding import Finding
 from webhook.model.inventory import FabricCapacity, FabricInventory
@@ -39,6 +40,23 @@ def anonymous_text(inventory: FabricInventory, *, width: int) -> str:
         for finding in fabric.problems:
             write_finding(sheet, without_nodes(finding), subject=fabric.name)
     return sheet.text
+
+
+def text_without_nodes(configuration: CompiledConfiguration, *, width: int) -> str:
+    """Return the fabrics of a configuration with their GPU and RDMA resources, without amounts."""
+    sheet = Sheet(width)
+    rows = [
+        list(map(Span, _cells_without_nodes(fabric))) for fabric in configuration.fabrics.values()
+    ]
+    sheet.table([TableColumn(heading) for heading in _HEADINGS], rows)
+    sheet.paragraph(Span("The nodes are unknown: this server has read none."))
+    return sheet.text
+
+
+def _cells_without_nodes(fabric: Fabric) -> tuple[str, ...]:
+    gpus = ", ".join(sorted(fabric.gpu_resources)) or "none"
+    resources = ", ".join(resource.name for resource in fabric.resources) or "none"
+    return fabric.name, "unknown", gpus, resources
 
 
 def _write(

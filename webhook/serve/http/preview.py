@@ -16,7 +16,12 @@ from starlette.types import Message, Receive, Scope, Send
 from webhook.errors import RequestError
 from webhook.model.inventory import build_inventory
 from webhook.model.nodes import FabricIndex
-from webhook.preview.fabrics.record import FABRICS_FORMATS, FabricsDisplay, fabrics_output
+from webhook.preview.fabrics.record import (
+    FABRICS_FORMATS,
+    FabricsDisplay,
+    fabrics_output,
+    fabrics_without_nodes,
+)
 from webhook.preview.formats import FOR_CLUSTER, HTTP_FORMATS, TEXT_TYPES
 from webhook.serve.fair_queue import FairQueue, Quota
 from webhook.serve.http.asgi import (
@@ -316,14 +321,19 @@ class FabricAmounts:
         self._outputs: dict[str, bytes] = {}
 
     async def output(self, name: str) -> bytes:
-        """Return the amounts in a format; raise RequestError without fabrics or nodes."""
+        """Return the amounts in a format; raise RequestError without fabrics.
+
+        Without nodes, people get the fabrics alone, and programs would take them for empty.
+        """
         current = self._state.snapshot.current_configuration
         if current is None:
             raise RequestError(
                 503, "the webhook has no usable configuration; see /readyz on its health port"
             )
         if not current.nodes:
-            raise RequestError(503, "the webhook has read no nodes; see /readyz on its health port")
+            if name == "json":
+                raise RequestError(503, "the webhook has read no nodes")
+            return fabrics_without_nodes(current.compiled, _ANYBODY).encode()
         async with self._lock:
             if current.fabric_index is not self._cached_index:
                 self._outputs = await asyncio.to_thread(_outputs, current)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from textwrap import wrap
 
 import pytest
@@ -107,12 +108,36 @@ def test_it_is_computed_once_for_each_inventory(monkeypatch: pytest.MonkeyPatch)
     assert json.loads(last)["fabrics"][0]["nodes"] == 2
 
 
-@pytest.mark.parametrize("configured", [True, False], ids=["no nodes", "no fabrics"])
-def test_missing_nodes_and_configuration_are_errors(*, configured: bool) -> None:
-    """Without nodes, each fabric would seem to have none."""
-    state = state_of() if configured else State()
+@pytest.mark.parametrize("form", [output.name for output in FABRICS_FORMATS])
+def test_a_missing_configuration_is_an_error(form: str) -> None:
+    """Without a usable configuration, there are no fabrics to list."""
     with pytest.raises(RequestError) as raised:
-        asyncio.run(FabricAmounts(state).output("json"))
+        asyncio.run(FabricAmounts(State()).output(form))
     assert raised.value.status == 503
-    problem = "has read no nodes" if configured else "has no usable configuration"
-    assert str(raised.value) == f"the webhook {problem}; see /readyz on its health port"
+    sentence = "the webhook has no usable configuration; see /readyz on its health port"
+    assert str(raised.value) == sentence
+
+
+def test_missing_nodes_are_an_error_for_programs() -> None:
+    """Without nodes, each fabric would seem to have none."""
+    with pytest.raises(RequestError) as raised:
+        asyncio.run(FabricAmounts(state_of()).output("json"))
+    assert raised.value.status == 503
+    assert str(raised.value) == "the webhook has read no nodes"
+
+
+@pytest.mark.parametrize("form", ["text", "wide"])
+def test_without_nodes_people_see_the_fabrics(form: str) -> None:
+    """The configuration has the resources of each fabric; only the amounts are unknown."""
+    assert asyncio.run(FabricAmounts(state_of()).output(form)).decode().splitlines() == [
+        "fabric   nodes    GPUs             RDMA resources",
+        "v100-ib  unknown  nvidia.com/v100  rdma/v100",
+        "The nodes are unknown: this server has read none.",
+    ]
+
+
+def test_a_fabric_without_resources_is_listed() -> None:
+    """A fabric that labels or claims identify has neither GPU nor RDMA resources."""
+    bare = fabrics(replace(V100, gpu_resources=frozenset(), resources=()))
+    text = asyncio.run(FabricAmounts(configured(bare, Facts())).output("text")).decode()
+    assert text.splitlines()[1].split() == ["v100-ib", "unknown", "none", "none"]
