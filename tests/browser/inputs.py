@@ -33,6 +33,36 @@ NOT_OPTED_IN = pod("silent", annotations="{}")
 RDMA_OFF = pod("tcp") + '    env:\n    - {name: NCCL_IB_DISABLE, value: "1"}\n'
 DENIED = pod("denied", annotations='{rdma.lab/enable: "true", rdma.lab/fabric: nowhere}')
 MISSPELLED = pod("misspelled", field="resource")
+#: A warning of env besides the verdict's: the variable names a device that the fabric lacks.
+FOREIGN_DEVICE = f"{RDMA_OFF}    - {{name: NCCL_IB_HCA, value: mlx5_9}}\n"
+#: The annotation of a Job does not reach its pods.
+JOB_MISPLACED = """\
+apiVersion: batch/v1
+kind: Job
+metadata: {name: trainer, namespace: lab, annotations: {rdma.lab/enable: "true"}}
+spec:
+  template:
+    spec: {containers: [{name: trainer, resources: {limits: {nvidia.com/v100: 8}}}]}
+"""
+#: Its template comes from a Deployment.
+REPLICA_SET = """\
+apiVersion: apps/v1
+kind: ReplicaSet
+metadata:
+  name: web-1
+  namespace: lab
+  ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: web, controller: true}]
+spec:
+  template:
+    spec: {containers: [{name: trainer, resources: {limits: {nvidia.com/v100: 8}}}]}
+"""
+#: KServe makes the metadata of its pods, and copies no annotations to them.
+METADATA_OF_OPERATOR = """\
+apiVersion: serving.kserve.io/v1alpha1
+kind: LLMInferenceService
+metadata: {name: llm, namespace: lab}
+spec: {template: {containers: [{name: main, resources: {limits: {nvidia.com/v100: 8}}}]}}
+"""
 CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n"
 #: Four verdicts and a document without a pod.
 SEVERAL = f"{EQUIPPED}---\n{NOT_OPTED_IN}---\n{RDMA_OFF}---\n{DENIED}---\n{CONFIG_MAP}"

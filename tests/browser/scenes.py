@@ -38,9 +38,9 @@ def _show_not_called(visit: Visit) -> None:
 
 def _show_not_opted_in(visit: Visit) -> None:
     visit.preview(NOT_OPTED_IN)
-    expect(visit.headline).to_have_text("not opted in")
+    expect(visit.headline).to_have_text("no RDMA: not opted in")
     visit.page.get_by_text("Fabrics of this server").click()
-    expect(visit.page.locator("#amounts")).to_contain_text("no nodes")
+    expect(visit.page.locator("#amounts")).to_contain_text("The nodes are unknown")
 
 
 def _show_problem(visit: Visit) -> None:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import FilePayload, Locator, expect
 
 from tests.browser.inputs import (
     CONFIG_MAP,
     DENIED,
     EQUIPPED,
+    FOREIGN_DEVICE,
+    JOB_MISPLACED,
+    METADATA_OF_OPERATOR,
     MISSPELLED,
     NOT_OPTED_IN,
     RDMA_OFF,
+    REPLICA_SET,
     SEVERAL,
     many_changes,
+    pod,
 )
 from tests.browser.visit import Visit
 
@@ -28,9 +33,9 @@ def _texts(rows: Locator, selector: str) -> list[str]:
     ("text", "sign", "headline", "reason"),
     [
         (EQUIPPED, "✔", "equipped for RDMA over v100-ib", "are right for RDMA"),
-        (RDMA_OFF, "✘", "no RDMA over v100-ib", "container trainer sets NCCL_IB_DISABLE=1"),
+        (RDMA_OFF, "✘", "no RDMA", "container trainer sets NCCL_IB_DISABLE=1"),
         (DENIED, "✘", "denied", "annotation rdma.lab/fabric names 'nowhere'"),
-        (NOT_OPTED_IN, "○", "not opted in", "the pod has no annotation rdma.lab/enable"),
+        (NOT_OPTED_IN, "○", "no RDMA: not opted in", "the pod has no annotation rdma.lab/enable"),
     ],
     ids=["equipped", "rdma-off", "denied", "not-opted-in"],
 )
@@ -76,6 +81,113 @@ def test_a_pod_can_be_shown_as_if_it_had_opted_in(visit: Visit) -> None:
     visit.button("Preview as if it had opted in").click()
     expect(visit.headline).to_have_text("equipped for RDMA over v100-ib")
     expect(visit.page.get_by_label("As if every pod")).to_be_checked()
+    expect(visit.result.locator(".card .assumed")).to_have_text(
+        'As if it had the annotation rdma.lab/enable: "true", which it lacks.'
+    )
+    visit.preview(EQUIPPED)
+    expect(visit.result.locator(".card .who")).to_have_text("Pod lab/equipped")
+    expect(visit.result.locator(".card .assumed")).to_have_count(0)
+
+
+@pytest.mark.parametrize("way", ["paste", "file", "example"])
+def test_another_text_is_not_taken_to_have_opted_in(visit: Visit, way: str) -> None:
+    """The assumption was about the text before; someone who typed on would keep it."""
+    visit.text_box.fill(EQUIPPED)
+    visit.page.get_by_label("As if every pod").check()
+    visit.text_box.press_sequentially("#")
+    expect(visit.page.get_by_label("As if every pod")).to_be_checked()
+    if way == "paste":
+        visit.paste(NOT_OPTED_IN)
+    elif way == "file":
+        file = FilePayload(name="a.yaml", mimeType="text/yaml", buffer=NOT_OPTED_IN.encode())
+        visit.page.locator("#file").set_input_files(file)
+    else:
+        visit.button("One that lacks something").click()
+    expect(visit.headline).to_have_text("no RDMA: not opted in")
+    expect(visit.page.get_by_label("As if every pod")).not_to_be_checked()
+
+
+def test_a_paste_scrolls_to_the_verdict(visit: Visit) -> None:
+    """In a low window, the verdict would be below its edge."""
+    visit.page.set_viewport_size({"width": 1280, "height": 400})
+    visit.paste(EQUIPPED)
+    expect(visit.headline).to_be_in_viewport()
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "place", "lines"),
+    [
+        (
+            pod("typo", annotations='{rdma.lab/enabled: "true"}'),
+            "'rdma.lab/enabled' in metadata.annotations has no effect",
+            "metadata.annotations,",
+            'metadata:\n  annotations:\n    rdma.lab/enable: "true"',
+        ),
+        (
+            NOT_OPTED_IN.replace("annotations: {}", "annotation: {rdma.lab/enable: x}"),
+            "metadata.annotation is not a field",
+            "metadata.annotations,",
+            'metadata:\n  annotations:\n    rdma.lab/enable: "true"',
+        ),
+        (
+            JOB_MISPLACED,
+            "rdma.lab/enable is in metadata.annotations of Job trainer, where it reaches no pod",
+            "spec.template.metadata.annotations,",
+            (
+                "spec:\n  template:\n    metadata:\n      annotations:\n"
+                '        rdma.lab/enable: "true"'
+            ),
+        ),
+        (
+            REPLICA_SET,
+            'the pod has no annotation rdma.lab/enable: "true"',
+            "metadata.annotations in the pod template of Deployment web,",
+            'metadata:\n  annotations:\n    rdma.lab/enable: "true"',
+        ),
+    ],
+    ids=["misspelled", "unknown-field", "misplaced", "template-elsewhere"],
+)
+def test_a_pod_that_has_not_opted_in_shows_why_and_where(
+    visit: Visit, text: str, reason: str, place: str, lines: str
+) -> None:
+    """The card names the attempt that failed, the right place, and the lines to copy."""
+    visit.preview(text)
+    card = visit.result.locator(".card")
+    expect(card.locator(".reason")).to_contain_text(reason)
+    expect(card.locator(".remedy")).to_contain_text(f"Add the annotation to {place}")
+    expect(card.locator("pre")).to_have_text(lines, use_inner_text=True)
+    expect(visit.section("Warnings")).to_have_count(0)
+
+
+def test_an_operator_that_writes_the_metadata_has_no_place_for_the_annotation(
+    visit: Visit,
+) -> None:
+    """Then the card says what to do instead, and has no lines to copy."""
+    visit.preview(METADATA_OF_OPERATOR)
+    expect(visit.headline).to_have_text("no RDMA: not opted in")
+    expect(visit.result.locator(".card .remedy")).to_contain_text("KServe copies no annotations")
+    expect(visit.result.locator(".card pre")).to_have_count(0)
+
+
+def test_a_verdict_names_its_fabric_and_its_assumption(visit: Visit) -> None:
+    """Below the reason: the fabric and why, and the label that the namespace is taken to have."""
+    visit.preview(EQUIPPED)
+    soft = visit.result.locator(".card .soft")
+    expect(soft.first).to_have_text(
+        "Fabric v100-ib, because of nvidia.com/v100 in container trainer"
+    )
+    expect(soft.last).to_contain_text("Namespace lab is assumed to have the label rdma.lab/enable")
+
+
+def test_no_line_breaks_inside_a_name(visit: Visit) -> None:
+    """A name such as rdma.lab/enable stays on a line, but one too long for a phone may break."""
+    visit.preview(EQUIPPED)
+    assert _texts(visit.result.locator(".card h2"), ".name") == ["v100-ib"]
+    white_space = "name => getComputedStyle(name).whiteSpace"
+    assert visit.result.locator(".card .name").first.evaluate(white_space) == "nowrap"
+    visit.preview(EQUIPPED.replace("nvidia.com/v100", f"nvidia.com/{'x' * 30}"))
+    expect(visit.headline).to_have_text("no RDMA")
+    assert f"nvidia.com/{'x' * 30}" not in _texts(visit.result.locator(".card"), ".name")
 
 
 def test_warnings_and_mistakes(visit: Visit) -> None:
@@ -85,10 +197,25 @@ def test_warnings_and_mistakes(visit: Visit) -> None:
     expect(warnings).to_have_text(
         ["spec.containers[0].resource is not a field of a container (did you mean resources?)"]
     )
+    visit.preview(FOREIGN_DEVICE)
+    expect(warnings).to_have_count(1)
+    expect(warnings).to_contain_text("env, container trainer: ")
+    expect(warnings).to_contain_text("NCCL_IB_HCA")
+
+
+def test_no_warning_repeats_the_verdict(visit: Visit) -> None:
+    """The mutation env warns of the variable that the verdict names already."""
     visit.preview(RDMA_OFF)
-    expect(warnings).to_have_text(
-        ["env, container trainer: your NCCL_IB_DISABLE=1 turns NCCL's RDMA off NcclIbDisabled"]
-    )
+    expect(visit.headline).to_have_text("no RDMA")
+    expect(visit.section("Warnings")).to_have_count(0)
+
+
+def test_a_verdict_that_says_all_has_no_link_to_its_code(visit: Visit) -> None:
+    """The meaning of NotOptedIn has no word that the reason lacks."""
+    visit.preview(NOT_OPTED_IN)
+    expect(visit.headline).to_contain_text("not opted in")
+    expect(visit.button("NotOptedIn")).to_have_count(0)
+    expect(visit.result.get_by_text("What the codes mean")).to_have_count(0)
 
 
 def test_lines_before_and_after(visit: Visit) -> None:
@@ -140,7 +267,7 @@ def test_unchanged_lines_are_hidden_until_asked_for(visit: Visit) -> None:
 def test_outcomes(visit: Visit) -> None:
     """What was applied has a line with its reason; what was skipped is folded up."""
     visit.preview(EQUIPPED)
-    section = visit.section("What the webhook does")
+    section = visit.section("What the webhook would do")
     expect(section.get_by_role("listitem").first).to_have_text(
         "appliedipc-lockadded capability IPC_LOCK, so that memory can be registered · trainer"
     )
@@ -157,15 +284,15 @@ def test_several_pods(visit: Visit) -> None:
     labels = visit.result.locator(".pods label")
     expect(labels).to_have_text(
         [
-            "✔Pod lab/equippedequipped for RDMA",
-            "○Pod lab/silentnot opted in",
-            "✘Pod lab/tcpno RDMA",
-            "✘Pod lab/denieddenied",
+            "✔Pod lab/equipped · line 1equipped for RDMA",
+            "○Pod lab/silent · line 13no RDMA: not opted in",
+            "✘Pod lab/tcp · line 25no RDMA",
+            "✘Pod lab/denied · line 39denied",
         ]
     )
     expect(visit.headline).to_have_text("equipped for RDMA over v100-ib")
     labels.nth(2).click()
-    expect(visit.headline).to_have_text("no RDMA over v100-ib")
+    expect(visit.headline).to_have_text("no RDMA")
     section = visit.section("Before and after")
     expect(section.get_by_role("button", name="other lines")).to_be_visible()
     expect(section.get_by_role("button", name="ipc-lock")).to_have_count(1)

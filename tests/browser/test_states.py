@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Browser, FilePayload, Route, expect
 
-from tests.browser.inputs import CONFIG_MAP, EQUIPPED, FABRICS, INVALID, LIMIT_RANGE
+from tests.browser.inputs import CONFIG_MAP, EQUIPPED, FABRICS, INVALID, LIMIT_RANGE, NOT_OPTED_IN
 from tests.browser.page_server import serve_page
 from tests.browser.visit import Visit
 
@@ -17,7 +17,7 @@ def test_an_empty_page_says_what_to_do(visit: Visit) -> None:
     """Without a text, two lines and an example; nothing is requested."""
     expect(visit.result).to_contain_text("Paste a pod")
     expect(visit.result).to_contain_text("The verdict appears here")
-    assert visit.requests == ["", "page.css", "page.js"]
+    assert visit.requests == ["", "page.css", "page.js", "rows.js"]
     visit.button("See an example").click()
     expect(visit.headline).to_have_text("equipped for RDMA over v100-ib")
 
@@ -96,7 +96,7 @@ def test_a_text_that_is_too_large_is_not_sent(visit: Visit) -> None:
     second = FilePayload(name="b.yaml", mimeType="text/yaml", buffer=b"x" * ((4 << 20) + 1))
     visit.page.locator("#file").set_input_files([first, second])
     expect(visit.result).to_contain_text("larger than 8 MiB")
-    assert visit.requests == ["", "page.css", "page.js"]
+    assert visit.requests == ["", "page.css", "page.js", "rows.js"]
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,15 @@ def test_example_fabrics_are_not_taken_for_real_ones(browser: Browser) -> None:
     """A server without fabrics says with each verdict that its fabrics are an example."""
     with serve_page() as server, Visit.to(browser, server.address) as visit:
         visit.preview(EQUIPPED)
-        expect(visit.result).to_contain_text("These are example fabrics, not yours")
+        problem = visit.result.locator(".problem")
+        expect(problem).to_contain_text("These are example fabrics (v100-ib, a100-ib), not yours")
+        expect(problem).to_contain_text("A fabric is an RDMA network with its nodes")
+        expect(problem).to_contain_text("rdma-webhook preview --page -c fabrics.yaml")
+        for resource in ("nvidia.com/gpu", "nvidia.com/h999"):
+            visit.preview(EQUIPPED.replace("nvidia.com/v100", resource))
+            expect(visit.result.locator(".card .reason")).to_contain_text(
+                f"requests {resource}, which none of these example fabrics lists"
+            )
 
 
 def test_real_fabrics_have_no_such_warning(visit: Visit) -> None:
@@ -152,9 +160,9 @@ def test_real_fabrics_have_no_such_warning(visit: Visit) -> None:
 
 
 def test_the_fabrics_of_a_server_without_nodes(visit: Visit) -> None:
-    """Fabrics are requested when they are opened; without nodes, the server's sentence says why."""
+    """Fabrics are requested when they are opened; without nodes, they have resources alone."""
     visit.page.get_by_text("Fabrics of this server").click()
-    expect(visit.page.locator("#amounts")).to_contain_text("the webhook has read no nodes")
+    expect(visit.page.locator("#amounts")).to_contain_text("The nodes are unknown: this server")
     assert visit.requests[-1] == "fabrics?output=text"
 
 
@@ -188,7 +196,29 @@ def test_a_namespace_without_the_label(visit: Visit) -> None:
     visit.preview(EQUIPPED)
     expect(visit.headline).to_have_text("no RDMA")
     expect(visit.result).to_contain_text("lacks the label rdma.lab/enable")
+    command = "kubectl label namespace lab rdma.lab/enable=true"
+    expect(visit.result.locator(".card pre")).to_have_text(command)
+    expect(visit.result.locator(".card .remedy")).to_have_count(1)
     warning = visit.section("Warnings").get_by_role("listitem")
     expect(warning).to_contain_text(
         "if the webhook were called, the pod would be equipped for RDMA, assuming that the image"
     )
+
+
+def test_a_missing_annotation_and_a_missing_label_are_named_at_once(visit: Visit) -> None:
+    """Whoever adds the one would otherwise learn of the other only then."""
+    visit.page.get_by_label("The namespace has the label").uncheck()
+    visit.preview(NOT_OPTED_IN)
+    expect(visit.result.locator(".card .reason")).to_have_text(
+        'the pod has no annotation rdma.lab/enable: "true"; and namespace lab lacks the label '
+        "rdma.lab/enable=true"
+    )
+    expect(visit.result.locator(".card .remedy")).to_have_count(2)
+    expect(visit.result.locator(".card pre")).to_have_count(2)
+
+
+def test_an_example_that_lacks_something(visit: Visit) -> None:
+    """Who has no manifest at hand can see what a failure looks like."""
+    visit.button("one that lacks something").click()
+    expect(visit.headline).to_have_text("no RDMA: not opted in")
+    expect(visit.result.locator(".card .reason")).to_contain_text("where it reaches no pod")

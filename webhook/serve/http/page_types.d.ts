@@ -5,8 +5,10 @@ interface Outcome {
   mutation: string; container: string; status: string; reason: string; message: string;
 }
 interface Decision {
-  path: string; kind: string; name: string; namespace: string; controller: string; role: string;
-  derived: boolean; called: boolean | null; hint: string; mistakes: string[];
+  line: number; path: string; kind: string; name: string; namespace: string; controller: string;
+  role: string; derived: boolean; called: boolean | null; calledBecause: string; hint: string;
+  annotationsLocation: string; optInAssumed: boolean; namespaceLabeled: boolean | null;
+  mistakes: string[];
   headline: string; rdma: string | null; because: Because | null;
   ifCalled: (Because & { rdma: string }) | null;
   allowed: boolean; reason: string; message: string; fabric: string | null; evidence: string;
@@ -17,6 +19,7 @@ interface Row { kind: string; before: string | null; after: string | null; reaso
 interface Hunk { beforeLine: number; afterLine: number; rows: Row[] }
 interface Preview {
   decisions: Decision[]; changes: { hunks: Hunk[] }[]; notes: string[]; example: boolean;
+  exampleFabrics: string;
   codes: Record<string, { meanings: Record<string, string>; remedy: string }>;
 }
 // What the form has.

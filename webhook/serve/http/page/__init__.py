@@ -1,7 +1,8 @@
 """The page on which people paste a manifest and read what the webhook would do with it.
 
-This folder has its files, `index.html`, `page.css` and `page.js`; each is served below `/`, the
-index at `/` itself. They are read once, at the start, and send nothing but the text to `/preview`.
+This folder has its files, `index.html`, `page.css`, `page.js` and `rows.js`; each is served below
+`/`, the index at `/` itself. They are read once, at the start, and send nothing but the text to
+`/preview`.
 """
 
 from __future__ import annotations

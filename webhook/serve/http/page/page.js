@@ -1,12 +1,13 @@
 // @ts-check
 /// <reference path="../page_types.d.ts" />
-// Post the text to `preview` and show the answer. The server parses, decides and compares; this
-// module builds nodes. Every text goes through `visible` into a text node, never into markup.
+// Post the text to `preview` and show the answer. The server parses, decides and compares.
+
+import { MAX_SHOWN, button, changesPart, counted, el, prose, section, visible } from "./rows.js";
 
 const MAX_BYTES = 8 << 20; // as the server
 const MAX_LINK = 64 << 10; // mail and chat programs cut longer addresses
-const MAX_SHOWN = 2000; // rows or notes, and characters of a line
 const TYPING_PAUSE = 400; // milliseconds
+const OPT_IN = "rdma.lab/enable";
 const LINK_PREFIX = "#input=";
 /** The sign and the tone of a headline. @type {Record<string, string[]>} */
 const SIGNS = {
@@ -22,48 +23,15 @@ const WORDS = {
   tooLarge: "The text is larger than 8 MiB. Send it in parts, such as one namespace at a time.",
   unreachable: "The server does not answer. Is it still running, and the port-forward to it?",
   foreign: "The answer is not from rdma-webhook. Check the address of this page.",
-  example: "These are example fabrics, not yours: this server was started without fabrics.",
+  aFabric: "A fabric is an RDMA network with its nodes. To see what your pod gets, start the page " +
+    "with your cluster's fabrics: ",
+  asIfOptedIn: 'As if it had the annotation rdma.lab/enable: "true", which it lacks.',
   noPods: "The input has neither pods nor pod templates.",
   badLink: "The link to this page is damaged or incomplete, so its text could not be read.",
   longLink: "The text is too long for a link. Send the file instead.",
   copied: "The link is copied. Everyone who has it can read the text.",
   notCopied: "The link is in the address bar. Everyone who has it can read the text.",
-  notEdited: "The text stays as it is: the webhook changes the pod at admission.",
 };
-// As in webhook/text/escape.py: what cannot be printed, and what is invisible all the same.
-const INVISIBLE = new RegExp(
-  "(?! )[\\p{C}\\p{Z}]|[\\u034f\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u2800\\u3164" +
-  "\\ufe00-\\ufe0f\\uffa0\\u{1d173}-\\u{1d17a}\\u{e0100}-\\u{e01ef}]", "gu");
-/** Escape invisible characters, such as marks of the direction of text. @param {string} text */
-const visible = (text) => text.replace(INVISIBLE, (character) => {
-  if ("\t\n\r".includes(character)) return JSON.stringify(character).slice(1, -1);
-  const digits = (character.codePointAt(0) ?? 0).toString(16);
-  if (digits.length <= 2) return `\\x${digits.padStart(2, "0")}`;
-  return digits.length <= 4 ? `\\u${digits.padStart(4, "0")}` : `\\U${digits.padStart(8, "0")}`;
-});
-
-/** @template {keyof HTMLElementTagNameMap} T @param {T} tag @param {Record<string, string>}
- * attributes @param {Child[]} children @returns {HTMLElementTagNameMap[T]} */
-function el(tag, attributes, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  for (const child of children) {
-    if (child) element.append(typeof child === "string" ? visible(child) : child);
-  }
-  return element;
-}
-
-/** @param {string} label @param {() => void} act @param {string} kind */
-function button(label, act, kind = "") {
-  const element = el("button", { type: "button", class: kind }, label);
-  element.addEventListener("click", act);
-  return element;
-}
-
-/** @param {number} n @param {string} noun */
-const counted = (n, noun) => `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
-/** @param {string} title @param {Child[]} rest */
-const section = (title, ...rest) => el("section", {}, el("h3", {}, title), ...rest);
 const byId = (/** @type {string} */ id) => /** @type {HTMLElement} */ (document.getElementById(id));
 const form = /** @type {HTMLFormElement & {elements: Controls}} */ (byId("form"));
 const { text: textBox, limits: limitsBox, namespace, labeled, enable, level } = form.elements;
@@ -163,7 +131,7 @@ function showPreview(answer, input) {
   /** @param {number} index */
   const choose = (index) => {
     pod.replaceChildren(podPart(answer, index, input));
-    return `${nameOf(decisions[index])}: ${decisions[index].headline}`;
+    return `${nameOf(decisions[index])}: ${headlineOf(decisions[index])}`;
   };
   const spoken = choose(0);
   if (decisions.length === 1) return show(spoken, pod, notesPart(notes));
@@ -178,6 +146,9 @@ function nameOf({ kind, namespace, name, path, role }) {
   return [subject, path, role && `(${role})`].filter(Boolean).join(" ");
 }
 
+/** Say also of a pod that has not opted in what it lacks. @param {Decision} decision */
+const headlineOf = ({ because, headline }) => (because ? headline : `no RDMA: ${headline}`);
+
 /** Make a list of radio buttons, so that arrow keys choose a pod. @param {string} summary
  * @param {Decision[]} decisions @param {(index: number) => string} choose */
 function podList(summary, decisions, choose) {
@@ -188,7 +159,9 @@ function podList(summary, decisions, choose) {
     radio.addEventListener("change", () => say("announcement", choose(index)));
     return el("label", { class: tone }, radio,
       el("span", { class: "sign", "aria-hidden": "true" }, sign),
-      el("span", {}, nameOf(decision)), el("span", { class: "verdict" }, decision.headline));
+      el("span", {}, ...prose(nameOf(decision)),
+        el("span", { class: "soft" }, ` · line ${decision.line}`)),
+      el("span", { class: "verdict" }, headlineOf(decision)));
   });
   return el("fieldset", { class: "pods" },
     el("legend", {}, el("h2", {}, summary)), el("div", {}, ...labels));
@@ -206,77 +179,154 @@ function notesPart(notes) {
 /** @param {Preview} answer @param {number} index @param {Input} input */
 function podPart(answer, index, input) {
   const decision = answer.decisions[index];
-  return el("div", { class: "parts" }, verdictPart(decision, answer),
-    answer.example && el("p", { class: "problem" }, WORDS.example), warningsPart(decision),
-    changesPart(answer, index, input), outcomesPart(decision), codesPart(decision, answer));
+  return el("div", { class: "parts" }, verdictPart(decision, answer, input), examplePart(answer),
+    warningsPart(decision, answer), changesPart(answer, index, input),
+    outcomesPart(decision, answer), codesPart(decision, answer));
 }
+
+/** Say that the fabrics are an example, and how to use others. @param {Preview} answer */
+const examplePart = ({ example, exampleFabrics }) => example && el("p", { class: "problem" },
+  ...prose(`These are example fabrics (${exampleFabrics}), not yours. ${WORDS.aFabric}`),
+  el("code", {}, "rdma-webhook preview --page -c fabrics.yaml"));
 
 /** @param {string[]} sign @param {string} headline @param {string} who @param {Child[]} rest */
 const card = ([sign, tone], headline, who, ...rest) => el("div", { class: `card ${tone}` },
   who && el("p", { class: "who" }, who), el("span", { class: "sign", "aria-hidden": "true" }, sign),
-  el("h2", {}, el("span", { class: "headline" }, headline)), ...rest);
+  el("h2", {}, el("span", { class: "headline" }, ...prose(headline))), ...rest);
 
-/** @param {Decision} decision @param {Preview} answer */
-function verdictPart(decision, answer) {
+/** @param {Decision} decision @param {Preview} answer @param {Input} input */
+function verdictPart(decision, answer, input) {
   const { because, controller, derived, evidence, fabric, headline, ifCalled, rdma } = decision;
-  const code = because?.reason ?? decision.reason;
-  const over = because && fabric && !ifCalled ? ` over ${fabric}` : "";
   const fine = rdma === "yes" || rdma === "none";
-  const remedy = fine ? "" : answer.codes[code]?.remedy;
+  const over = fabric && because && rdma !== "no" ? ` over ${fabric}` : "";
   const origin = derived ? " · derived; an operator makes it"
     : controller && ` · as ${controller} creates it`;
-  const optIn = () => {
-    enable.checked = true;
-    useText(textBox.value);
-  };
-  return card(SIGNS[headline], headline + over, nameOf(decision) + origin,
-    over && evidence && el("p", { class: "soft" }, `Evidence: ${evidence}`),
-    el("p", { class: "reason" }, because?.message ?? decision.message, !fine && codeLink(code)),
-    remedy && el("p", { class: "remedy" }, remedy),
-    !because && el("p", { class: "actions" }, button("Preview as if it had opted in", optIn)));
+  const reason = reasonOf(decision, answer);
+  return card(SIGNS[headline], headlineOf(decision) + over, nameOf(decision) + origin,
+    decision.optInAssumed && el("p", { class: "assumed" }, ...prose(WORDS.asIfOptedIn)),
+    el("p", { class: "reason" }, ...prose(reason),
+      !fine && codeLink(because?.reason ?? decision.reason, reason, answer)),
+    ...(fine ? [] : remedies(decision, answer)),
+    because && !ifCalled && fabric && el("p", { class: "soft" },
+      ...prose(`Fabric ${fabric}${evidence && `, because of ${evidence}`}`)),
+    assumedLabel(decision, input),
+    !because && el("p", { class: "actions" }, button("Preview as if it had opted in", () => {
+      enable.checked = true;
+      useText(textBox.value);
+    })));
 }
 
-/** Make a button that leads to a code's explanation: the address's fragment is for the input.
- * @param {string} code */
-const codeLink = (code) => el("span", {}, " ", button(code, () => {
-  const target = byId(`code-${code}`);
-  target.closest("details")?.setAttribute("open", "");
-  target.focus();
-}, "link mono"));
+/** Say why, and of a pod that has not opted in, why in spite of an apparent attempt.
+ * @param {Decision} decision @param {Preview} answer */
+function reasonOf({ because, message, hint, mistakes, namespace, namespaceLabeled }, { example }) {
+  if (because) {
+    const { message: sentence } = because;
+    return example ? sentence.replace("no fabric lists", "none of these example fabrics lists")
+      : sentence;
+  }
+  const cause = [hint, ...mistakes.filter(aboutAnnotations)].filter(Boolean).join("; ") || message;
+  return namespaceLabeled === false
+    ? `${cause}; and namespace ${namespace} lacks the label ${OPT_IN}=true` : cause;
+}
 
-/** @param {Decision} decision */
-function warningsPart({ because, ifCalled, hint, mistakes, outcomes, message, allowed, reason }) {
+const aboutAnnotations = (/** @type {string} */ mistake) => /annotation/i.test(mistake);
+
+/** Say what to do, with lines to copy where there are any.
+ * @param {Decision} decision @param {Preview} answer */
+function remedies(decision, { codes }) {
+  const { because, reason, namespace, annotationsLocation, namespaceLabeled } = decision;
+  const isCalled = because !== null && because.reason !== "NotCalled";
+  const lines = because ? null : annotationLines(annotationsLocation);
+  const lacksLabel = !isCalled && namespaceLabeled === false &&
+    (!because || because.message.includes("lacks the label"));
+  const advice = lines ? `Add the annotation to ${annotationsLocation}, and create the pod again:`
+    : (!because && annotationsLocation) || codes[because?.reason ?? reason]?.remedy;
+  return [
+    (!because || !lacksLabel) && advice && el("p", { class: "remedy" }, ...prose(advice)),
+    lines && el("pre", { class: "lines" }, ...lines),
+    lacksLabel && el("p", { class: "remedy" },
+      "Label the namespace, or create the pod in a namespace that has the label:"),
+    lacksLabel && el("pre", { class: "lines" },
+      `kubectl label namespace ${namespace} ${OPT_IN}=true`)];
+}
+
+/** Write the annotation as YAML, with its parents; null if the place is none in a manifest.
+ * @param {string} place */
+function annotationLines(place) {
+  const [path, ...rest] = place.split(" in ");
+  if (!path.endsWith("annotations") || path.includes(" ")) return null;
+  const keys = path.split(".");
+  const known = keys.every((key) => /^[\w-]+$/.test(key)) && !rest.length;
+  const parents = known ? keys : keys.slice(-2);
+  return [...parents.map((key) => `${key}:`), `${OPT_IN}: "true"`]
+    .flatMap((line, depth) => [`${"  ".repeat(depth)}${line}`, document.createElement("br")]);
+}
+
+/** Say that the label of the namespace is assumed. @param {Decision} decision
+ * @param {Input} input */
+const assumedLabel = ({ because, called, calledBecause, namespace }, input) =>
+  because && called && input.labeled && calledBecause.includes("label") &&
+  el("p", { class: "soft" }, ...prose(
+    `Namespace ${namespace} is assumed to have the label ${OPT_IN}=true. To check, run `),
+  el("code", {}, `kubectl get namespace ${namespace} --show-labels`));
+
+/** Make a button that leads to a code's explanation, if that adds anything to a text: the
+ * address's fragment is for the input.
+ * @param {string} code @param {string} text @param {Preview} answer */
+const codeLink = (code, text, answer) => explains(code, text, answer) && el("span", {}, " ",
+  button(code, () => {
+    const target = byId(`code-${code}`);
+    target.closest("details")?.setAttribute("open", "");
+    target.focus();
+  }, "link mono"));
+
+/** Whether the meanings of a code have more than a long word that a text lacks.
+ * @param {string} code @param {string} text @param {Preview} answer */
+function explains(code, text, { codes }) {
+  const words = Object.values(codes[code]?.meanings ?? {}).join(" ").match(/[\w/]{4,}/g) ?? [];
+  const known = text.toLowerCase();
+  return new Set(words.filter((word) => !known.includes(word.toLowerCase()))).size > 1;
+}
+
+/** List the warnings that the verdict does not repeat.
+ * @param {Decision} decision @param {Preview} answer */
+function warningsPart(decision, answer) {
+  const { because, ifCalled, hint, mistakes, outcomes, message, allowed, reason } = decision;
+  const unsaid = because ? [hint, ...mistakes] : mistakes.filter((text) => !aboutAnnotations(text));
   /** @type {[string, string][]} */
-  const sentences = [hint, ...mistakes].map((sentence) => [sentence, ""]);
+  const sentences = unsaid.map((sentence) => [sentence, ""]);
   if (ifCalled) {
     const verdict = allowed ? IF_CALLED[ifCalled.rdma] : "the pod would be denied";
     const [assumptions] = /, assuming .*$/.exec(ifCalled.message) ?? [""];
     const rest = ifCalled.rdma === "yes" ? assumptions : `: ${ifCalled.message}`;
-    sentences.unshift([`if the webhook were called, ${verdict}${rest}`, ifCalled.reason]);
+    const code = ifCalled.rdma === "yes" ? "" : ifCalled.reason;
+    sentences.unshift([`if the webhook were called, ${verdict}${rest}`, code]);
   }
   const repeated = [because?.message, ifCalled?.message, hint].join();
   if (because && !repeated.includes(message)) sentences.push([message, reason]);
-  for (const outcome of outcomes.filter(({ status }) => status === "warned")) {
+  const warned = outcomes.filter(({ status }) => status === "warned");
+  for (const outcome of warned.filter((other) => other.reason !== because?.reason)) {
     const subject = [outcome.mutation, outcome.container].filter(Boolean).join(", container ");
     sentences.push([`${subject}: ${outcome.message}`, outcome.reason]);
   }
   const items = sentences.filter(([sentence]) => sentence).map(([sentence, code]) =>
-    el("li", {}, sentence, code && codeLink(code)));
+    el("li", {}, ...prose(sentence), code && codeLink(code, sentence, answer)));
   return items.length > 0 && section("Warnings", el("ul", { class: "warnings" }, ...items));
 }
 
-/** @param {Decision} decision */
-function outcomesPart({ outcomes }) {
+/** @param {Decision} decision @param {Preview} answer */
+function outcomesPart({ outcomes }, answer) {
   const done = outcomes.filter(({ status }) => status !== "skipped" && status !== "warned");
   const skipped = outcomes.filter(({ status }) => status === "skipped");
   const names = [...new Set(skipped.map(({ mutation }) => mutation))].join(", ");
-  return outcomes.length > 0 && section("What the webhook does", outcomeList(done),
+  return outcomes.length > 0 && section("What the webhook would do", outcomeList(done, answer),
     names && el("details", { class: "quiet" },
-      el("summary", {}, `Nothing to do or skipped: ${names}`), outcomeList(skipped)));
+      el("summary", {}, `Nothing to do or skipped: ${names}`), outcomeList(skipped, answer)));
 }
 
-/** Merge equal outcomes of several containers. @param {Outcome[]} outcomes */
-function outcomeList(outcomes) {
+/** Merge equal outcomes of several containers. @param {Outcome[]} outcomes
+ * @param {Preview} answer */
+function outcomeList(outcomes, answer) {
   /** @param {Outcome} outcome */
   const key = ({ mutation, status, message }) => [mutation, status, message].join("\n");
   const items = [...Map.groupBy(outcomes, key).values()].map((group) => {
@@ -284,121 +334,27 @@ function outcomeList(outcomes) {
     const containers = group.map(({ container }) => container).filter(Boolean).join(", ");
     return el("li", {}, el("span", { class: status }, status === "already" ? "unchanged" : status),
       el("code", {}, mutation === "request" ? "pod" : mutation),
-      el("span", {}, message, containers && el("span", { class: "soft" }, ` · ${containers}`),
-        status === "failed" && codeLink(reason)));
+      el("span", {}, ...prose(message),
+        containers && el("span", { class: "soft" }, ` · ${containers}`),
+        status === "failed" && codeLink(reason, message, answer)));
   });
   return el("ul", { class: "outcomes" }, ...items);
 }
 
 /** @param {Decision} decision @param {Preview} answer */
-function codesPart({ because, reason, message, ifCalled, outcomes }, { codes }) {
+function codesPart(decision, answer) {
+  const { because, reason, message, ifCalled, outcomes } = decision;
   const loud = outcomes.filter(({ status }) => status === "warned" || status === "failed");
-  const own = message ? { reason } : null;
-  const named = [because, ifCalled, own, ...loud].map((cause) => cause?.reason);
-  const rows = [...new Set(named)].flatMap((code) => (code && codes[code] ? [
+  const own = message ? { reason, message: because ? message : reasonOf(decision, answer) } : null;
+  const verdict = ifCalled?.rdma === "yes" ? null : ifCalled;
+  const named = [because, verdict, own, ...loud].filter((cause) => cause !== null)
+    .filter((cause) => explains(cause.reason, cause.message, answer)).map((cause) => cause.reason);
+  const rows = [...new Set(named)].flatMap((code) => [
     el("dt", { id: `code-${code}`, tabindex: "-1" }, code),
-    el("dd", {}, Object.values(codes[code].meanings).join(" ")),
-    codes[code].remedy && el("dd", { class: "remedy" }, codes[code].remedy)] : []));
-  return el("details", {}, el("summary", {}, el("h3", {}, "What the codes mean")), el("dl", {}, ...rows));
-}
-
-// Before and after.
-
-/** Whether it changes lines of a pod, or of any. @param {Hunk} hunk @param {number} index */
-const touches = ({ rows }, index) => rows.some(({ kind, reasons }) => kind !== "same" &&
-  (!reasons.length || reasons.some(({ decision }) => decision === index)));
-
-/** @param {Preview} answer @param {number} index @param {Input} input */
-function changesPart(answer, index, { text }) {
-  const hunks = answer.changes.flatMap((change) => change.hunks);
-  const title = "Before and after";
-  if (!hunks.some((hunk) => touches(hunk, index))) {
-    return answer.decisions[index].outcomes.some(({ status }) => status === "applied") &&
-      section(title, el("p", { class: "soft" }, WORDS.notEdited));
-  }
-  const table = el("div", { class: "rows", role: "table", "aria-label": title });
-  const more = el("p", {});
-  fill(table, more, [...rowMakers(hunks, index, text.replace(/\n$/, "").split("\n"), answer)]);
-  return section(title, table, more);
-}
-
-/** Append the next rows, and offer to append more.
- * @param {HTMLElement} table @param {HTMLElement} more @param {(() => Node)[]} makers */
-function fill(table, more, makers) {
-  table.append(...makers.slice(0, MAX_SHOWN).map((make) => make()));
-  const rest = makers.slice(MAX_SHOWN);
-  more.replaceChildren(rest.length ? button(`Show more: ${counted(rest.length, "line")} to go`,
-    () => fill(table, more, rest)) : "");
-}
-
-/** @param {Hunk[]} hunks @param {number} index @param {string[]} lines @param {Preview} answer
- * @returns {Generator<() => Node>} */
-function* rowMakers(hunks, index, lines, answer) {
-  let [before, after, others] = [1, 1, false];
-  for (const hunk of [...hunks, { beforeLine: lines.length + 1, afterLine: 0, rows: [] }]) {
-    others ||= hunk.rows.length > 0 && !touches(hunk, index);
-    if (hunk.rows.length > 0 && !touches(hunk, index)) continue;
-    const between = lines.slice(before - 1, hunk.beforeLine - 1);
-    if (between.length) yield gap.bind(null, between, before, after, others);
-    [before, after, others] = [hunk.beforeLine, hunk.afterLine, false];
-    let named = /** @type {string[]} */ ([]);
-    for (const row of hunk.rows) {
-      const reasons = row.reasons.filter(({ mutation }) => !named.includes(mutation));
-      const numbers = [before, after];
-      yield () => rowNode(row, numbers, reasons.map((reason) => chip(reason, answer)));
-      named = row.reasons.map(({ mutation }) => mutation);
-      before += +(row.before !== null);
-      after += +(row.after !== null);
-    }
-  }
-}
-
-/** Hide lines that do not change or, with `others`, that do for other pods, behind a button.
- * @param {string[]} lines @param {number} before @param {number} after @param {boolean} others */
-function gap(lines, before, after, others) {
-  const rest = lines.slice(MAX_SHOWN);
-  const node = el("div", { class: "gap", role: "row" }, el("span", { role: "cell" },
-    button(`… ${counted(lines.length, others ? "other line" : "unchanged line")}`, () => {
-      const rows = lines.slice(0, MAX_SHOWN).map((line, offset) => rowNode(
-        { kind: "same", before: line, after: line, reasons: [] },
-        [before + offset, others ? "" : after + offset], []));
-      const next = rest.length && gap(rest, before + MAX_SHOWN, after + MAX_SHOWN, others);
-      node.replaceWith(...rows, next || "");
-      rows[0].tabIndex = -1;
-      rows[0].focus();
-    }, "link")));
-  return node;
-}
-
-/** @param {Row} row @param {(number | "")[]} numbers @param {Child[]} chips */
-const rowNode = ({ kind, before, after }, numbers, chips) =>
-  el("div", { class: `row ${kind}`, role: "row" },
-    cell("before", kind === "same" ? "code" : "del", before, numbers[0], []),
-    cell("after", kind === "same" ? "code" : "ins", after, numbers[1], chips));
-
-/** @param {string} side @param {"code" | "del" | "ins"} tag @param {string | null} text
- * @param {number | ""} number @param {Child[]} chips */
-function cell(side, tag, text, number, chips) {
-  if (text === null) return el("div", { class: `cell ${side} blank`, role: "cell" });
-  const hidden = text.length - MAX_SHOWN;
-  return el("div", { class: `cell ${side}`, role: "cell" },
-    el("span", { class: "number" }, `${number}`),
-    el("span", { class: "mark", "aria-hidden": "true" }),
-    el("span", { class: "line" }, chips.length > 0 && el("span", { class: "chips" }, ...chips),
-      el(tag, {}, text.slice(0, MAX_SHOWN)),
-      hidden > 0 && el("span", { class: "soft" }, `… ${counted(hidden, "more character")}`)));
-}
-
-let chips = 0;
-/** Name a mutation, and on focus what it did. @param {RowReason} reason @param {Preview} answer */
-function chip({ decision, mutation, container }, answer) {
-  const outcome = answer.decisions[decision].outcomes.find((other) => other.status === "applied" &&
-    other.mutation === mutation && other.container === container);
-  const id = `chip-${++chips}`;
-  const name = button(mutation, () => name.focus());
-  name.setAttribute("aria-describedby", id);
-  return el("span", { class: "chip" }, name,
-    el("span", { class: "tip", role: "tooltip", id }, outcome?.message ?? mutation));
+    el("dd", {}, Object.values(answer.codes[code].meanings).join(" ")),
+    answer.codes[code].remedy && el("dd", { class: "remedy" }, answer.codes[code].remedy)]);
+  return rows.length > 0 && el("details", {},
+    el("summary", {}, el("h3", {}, "What the codes mean")), el("dl", {}, ...rows));
 }
 
 // Links: the fragment has the input, compressed.
@@ -439,6 +395,12 @@ function changed() {
   say("remark", "");
 }
 
+/** Preview another text, of which no pod is taken to have opted in. @param {string} text */
+function replaceText(text) {
+  enable.checked = false;
+  useText(text);
+}
+
 /** @param {string} text */
 function useText(text) {
   textBox.value = text;
@@ -449,7 +411,7 @@ function useText(text) {
 /** @param {File[]} files */
 async function useFiles(files) {
   if (new Blob(files).size > MAX_BYTES) return showProblem(WORDS.tooLarge);
-  useText((await Promise.all(files.map((file) => file.text()))).join("\n---\n"));
+  replaceText((await Promise.all(files.map((file) => file.text()))).join("\n---\n"));
 }
 
 form.addEventListener("submit", (event) => {
@@ -463,9 +425,12 @@ form.addEventListener("input", () => {
 });
 textBox.addEventListener("paste", (event) => {
   const text = event.clipboardData?.getData("text/plain") ?? "";
-  if (text.length < MAX_LINK) return; // chromium would take minutes for a long one
-  event.preventDefault();
-  textBox.setRangeText(text, textBox.selectionStart, textBox.selectionEnd, "end");
+  const { selectionStart: start, selectionEnd: end, value } = textBox;
+  if (start === 0 && end === value.length) enable.checked = false;
+  // The preview that follows the input would not scroll to the verdict.
+  if (text.length < MAX_LINK) return void setTimeout(() => preview(true));
+  event.preventDefault(); // chromium would take minutes for a long text
+  textBox.setRangeText(text, start, end, "end");
   useText(textBox.value);
 });
 addEventListener("keydown", ({ key, ctrlKey, metaKey }) => {
@@ -478,8 +443,10 @@ byId("file").addEventListener("change", ({ target }) => {
   useFiles([...(box.files ?? [])]);
   box.value = "";
 });
-const useExample = () => useText(byId("example-text").textContent ?? "");
-for (const id of ["example", "first-example"]) byId(id).addEventListener("click", useExample);
+for (const [id, source] of [["example", "example-text"], ["first-example", "example-text"],
+  ["lacking", "lacking-text"], ["first-lacking", "lacking-text"]]) {
+  byId(id).addEventListener("click", () => replaceText(byId(source).textContent ?? ""));
+}
 byId("copy").addEventListener("click", copyLink);
 byId("fabrics").addEventListener("toggle", async () => {
   const answer = fetch("fabrics?output=text").then(async (response) => (response.ok
