@@ -171,7 +171,7 @@ test-deps:  ## install the Debian packages that the integration and browser test
 promtool: $(DEV)  ## build Prometheus' promtool, which evaluates the alert rules in integration tests (Go 1.26)
 	@$(BIN)/python -m tests.cluster build promtool
 
-screenshots: $(DEV)  ## write pictures of the page to .cache/screenshots
+screenshots: $(DEV)  ## write the pictures of the page to docs/images, and its states to .cache/screenshots
 	@$(BIN)/python -m tests.browser.screenshots
 
 # They render the manifests and the chart, which must be the same.

@@ -1,4 +1,4 @@
-"""Write a picture of each scene in each width and color scheme: `make screenshots`."""
+"""Write the pictures of the docs, and one of each scene, width and scheme: `make screenshots`."""
 
 from __future__ import annotations
 
@@ -7,16 +7,22 @@ from pathlib import Path
 
 from tests.browser.inputs import FABRICS
 from tests.browser.page_server import running_browser, serve_page
+from tests.browser.pictures import moving, still
 from tests.browser.scenes import SCENES, SCHEMES, WIDTHS
 from tests.browser.visit import Visit
 
-_FOLDER = Path(__file__).parents[2] / ".cache" / "screenshots"
+_ROOT = Path(__file__).parents[2]
+_FOLDER = _ROOT / ".cache" / "screenshots"
+_DOCS_FOLDER = _ROOT / "docs" / "images"
 
 
 def main() -> None:
-    """Write `.cache/screenshots/SCENE-WIDTH-SCHEME.png`, of the whole page."""
+    """Write `docs/images/page.*`, and `.cache/screenshots/SCENE-WIDTH-SCHEME.png`."""
     _FOLDER.mkdir(parents=True, exist_ok=True)
+    _DOCS_FOLDER.mkdir(exist_ok=True)
     with running_browser() as browser, serve_page("-c", FABRICS) as server:
+        (_DOCS_FOLDER / "page.png").write_bytes(still(browser, server.address))
+        (_DOCS_FOLDER / "page.webp").write_bytes(moving(browser, server.address))
         for name, show in SCENES.items():
             for width in WIDTHS:
                 for scheme in SCHEMES:
