@@ -35,20 +35,20 @@ def moving(browser: Browser, address: str) -> bytes:
 
 
 def _frames(visit: Visit) -> Iterator[Frame]:
-    def shown(milliseconds: int) -> Frame:
+    def frame(milliseconds: int) -> Frame:
         visit.page.mouse.move(0, 0)  # nothing is highlighted below the pointer
         return Frame(visit.page.screenshot(), milliseconds)
 
-    yield shown(_SHORT)
+    yield frame(_SHORT)
     visit.button("One that lacks something").click()
     expect(visit.headline).to_have_text("no RDMA: not opted in")
     visit.page.evaluate("scrollTo(0, 0)")
-    yield shown(_SHORT)
+    yield frame(_SHORT)
     visit.result.evaluate("result => result.scrollIntoView()")
-    yield shown(_LONG)
+    yield frame(_LONG)
     visit.button("Try an example").click()
     expect(visit.headline).to_contain_text("equipped for RDMA")
     visit.result.evaluate("result => result.scrollIntoView()")
-    yield shown(_LONG)
+    yield frame(_LONG)
     visit.section("Before and after").evaluate("section => section.scrollIntoView()")
-    yield shown(_LONG)
+    yield frame(_LONG)

@@ -206,7 +206,7 @@ def test_a_namespace_without_the_label(visit: Visit) -> None:
 
 
 def test_a_missing_annotation_and_a_missing_label_are_named_at_once(visit: Visit) -> None:
-    """Whoever adds the one would otherwise learn of the other only then."""
+    """Otherwise a user would add the annotation, and learn of the label only then."""
     visit.page.get_by_label("The namespace has the label").uncheck()
     visit.preview(NOT_OPTED_IN)
     expect(visit.result.locator(".card .reason")).to_have_text(
