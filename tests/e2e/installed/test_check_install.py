@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import pytest
 
@@ -19,6 +18,7 @@ APPLY = (
     "Apply the webhook's manifests again (kubectl apply -k or helm upgrade, docs/installation.md)."
 )
 BINDING = f"validatingadmissionpolicybinding/{NAME}-guard-lease"
+_EMPTIED = [{"op": "remove", "path": "/webhooks/0/clientConfig/caBundle"}]
 #: A cluster of the tests has no Prometheus Operator.
 EXPECTED = {"NoPrometheusOperator"}
 
@@ -90,7 +90,7 @@ def test_fabrics_that_were_deleted(webhook: Webhook) -> None:
     webhook.cluster.kubectl("delete", OBJECT)
     answer = check(webhook)
     apply_fabrics(webhook.cluster, webhook.fabrics.read_text("utf-8"))
-    remedy = "Apply your fabrics: kubectl apply -f fabrics.yaml (docs/installation.md, Fabrics)."
+    remedy = "Apply your fabrics: `kubectl apply -f fabrics.yaml` (docs/installation.md, Fabrics)."
     assert (answer.code, problems(answer)) == (1, [("error", "NoFabrics", remedy)])
 
 
@@ -132,19 +132,17 @@ def unhealed(webhook: Webhook) -> Iterator[None]:
 
 
 def _write_as_replica(webhook: Webhook) -> str:
+    """Try what the guard allows: of several policies that deny, the API server names any."""
     account = f"system:serviceaccount:{NAME}:{NAME}"
-    patch = json.dumps({"metadata": {"annotations": {"test": "x"}}})
-    words = ("--as", account, "patch", CONFIGURATION, "--type=merge", "--patch", patch)
-    return webhook.cluster.kubectl(*words, "--dry-run=server", check=False)
+    patch = ("--type=json", f"--patch={json.dumps(_EMPTIED)}")
+    words = ("--as", account, "patch", CONFIGURATION, *patch, "--dry-run=server")
+    return webhook.cluster.kubectl(*words, check=False)
 
 
 def test_an_emptied_ca_bundle(webhook: Webhook) -> None:
     """It is the only finding: failed handshakes follow from it."""
-    operations: list[dict[str, Any]] = [
-        {"op": "remove", "path": "/webhooks/0/clientConfig/caBundle"}
-    ]
     with unhealed(webhook):
-        patch = ("--type=json", f"--patch={json.dumps(operations)}")
+        patch = ("--type=json", f"--patch={json.dumps(_EMPTIED)}")
         webhook.cluster.kubectl("patch", CONFIGURATION, *patch)
         answer = check(webhook)
     remedy = (
