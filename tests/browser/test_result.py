@@ -182,7 +182,7 @@ def test_a_verdict_names_its_fabric_and_its_assumption(visit: Visit) -> None:
 def test_no_line_breaks_inside_a_name(visit: Visit) -> None:
     """A name such as rdma.lab/enable stays on a line, but one too long for a phone may break."""
     visit.preview(EQUIPPED)
-    assert _texts(visit.result.locator(".card h2"), ".name") == ["v100-ib"]
+    expect(visit.result.locator(".card h2 .name")).to_have_text(["v100-ib"])
     white_space = "name => getComputedStyle(name).whiteSpace"
     assert visit.result.locator(".card .name").first.evaluate(white_space) == "nowrap"
     visit.preview(EQUIPPED.replace("nvidia.com/v100", f"nvidia.com/{'x' * 30}"))
