@@ -19,10 +19,10 @@ ALL_TESTS := $(strip $(FAST_TESTS) $(wildcard tests/integration tests/browser))
 # cannot run, they are skipped with a line that says why; in CI that is a failure.
 END_TO_END = K8S=$(K8S) $(PYTEST) tests/e2e
 FAULTS = K8S=$(K8S) $(PYTEST) tests/faults
-# `make test` splits these rings into three runs side by side, each on its own cluster: the tests wait
-# more than they compute. All three take about the same time.
-BESIDE_FAULTS := tests/e2e/certs
-LIVE := tests/e2e/live tests/e2e/discover tests/e2e/installed/test_arbitrary_user.py $(wildcard tests/e2e/test_*.py)
+# `make test` splits these rings into two runs side by side, each on its own cluster. Both runs take
+# about the same time.
+BESIDE_FAULTS := tests/e2e/certs tests/e2e/discover tests/e2e/live/test_configuration.py \
+	tests/e2e/installed/test_arbitrary_user.py tests/e2e/test_chart.py
 
 # These packages do no I/O, so every branch of them is tested (the contract "Pure" in pyproject.toml).
 PURE := admission decide diagnose/tools model
@@ -63,7 +63,7 @@ MUTMUT := $(MUTANTS_VENV)/.mutmut-$(MUTMUT_VERSION)
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install dev run lint type fmt test-fast test test-deps promtool helm cluster-deps cluster cluster-down test-e2e test-faults test-soak without-cluster on-one-cluster on-another on-a-third image image-twice fuzz fuzz-short mutants golden experiments experiments-deps cov bench bench-cluster schema lock audit release screenshots test-release clean distclean
+.PHONY: help install dev run lint type fmt test-fast test test-deps promtool helm cluster-deps cluster cluster-down test-e2e test-faults test-soak without-cluster on-one-cluster on-another image image-twice fuzz fuzz-short mutants golden experiments experiments-deps cov bench bench-cluster schema lock audit release screenshots test-release clean distclean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -96,7 +96,7 @@ test-fast: $(DEV)  ## unit, property and golden tests: no network, no cluster, u
 
 test: $(DEV)  ## everything: lint, type, all tests; end to end where a cluster can stand (K8S=1.34)
 	$(if $(ALL_TESTS),,$(error there is no test to run))
-	@$(MAKE) --jobs --keep-going --output-sync=target on-one-cluster on-another on-a-third lint type without-cluster fuzz-short
+	@$(MAKE) --jobs --keep-going --output-sync=target on-one-cluster on-another lint type without-cluster fuzz-short
 
 # What needs no cluster uses the processors while the tests on the clusters wait for events. Coverage
 # costs half as much again, so only the unit tests of the pure packages run under it: they alone reach
@@ -111,13 +111,10 @@ without-cluster:
 	nice $(PYTEST) -n 4 $(ALL_TESTS) $(addprefix --ignore=,$(PURE_TESTS))
 
 on-one-cluster:
-	$(END_TO_END) $(addprefix --ignore=,$(BESIDE_FAULTS) $(LIVE))
+	$(END_TO_END) $(addprefix --ignore=,$(BESIDE_FAULTS))
 
 on-another:
 	$(FAULTS) $(BESIDE_FAULTS)
-
-on-a-third:
-	K8S=$(K8S) $(PYTEST) $(LIVE)
 
 fuzz-short:
 	$(FUZZ) $(SHORT)
