@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from starlette.types import ASGIApp, Message
 
 from webhook.serve.log import Log
+from webhook.serve.worker_supervisor import WorkerAnswer
 
 JSON = (b"content-type", b"application/json")
 
@@ -91,6 +92,23 @@ async def request(
     written = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
     body = b"".join(message.get("body", b"") for message in sent[1:])
     return Answer(sent[0]["status"], written, body)
+
+
+class HeldWorker:
+    """A worker that answers only when it may."""
+
+    def __init__(self) -> None:
+        self.began = asyncio.Event()
+        self.may_answer = asyncio.Event()
+        self.end = ""
+
+    async def ask(self, *_: Any, **__: Any) -> WorkerAnswer:
+        """Record whether the request was cancelled."""
+        self.began.set()
+        self.end = "cancelled"
+        await self.may_answer.wait()
+        self.end = "answered"
+        return WorkerAnswer(200, {"errors": 0, "warnings": 0})
 
 
 class Lines:

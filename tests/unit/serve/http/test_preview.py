@@ -9,7 +9,7 @@ import pytest
 
 from tests.fabrics_file import single_fabric
 from tests.server_state import learn, use
-from tests.unit.serve.client import Answer, Lines, request
+from tests.unit.serve.client import Answer, HeldWorker, Lines, request
 from webhook.config.load import FabricsText, parse_fabrics
 from webhook.model.facts import Facts
 from webhook.serve import worker_supervisor
@@ -25,7 +25,7 @@ from webhook.serve.http.preview import (
 from webhook.serve.http.query import MAX_QUERY_LENGTH
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import State
-from webhook.serve.worker_supervisor import WorkerAnswer, WorkerRequest, WorkerSupervisor
+from webhook.serve.worker_supervisor import WorkerRequest, WorkerSupervisor
 
 FABRICS = single_fabric("ib", "nvidia.com/gpu", "rdma/hca")
 POD = b"""\
@@ -127,23 +127,6 @@ def test_cookies_are_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     answer = Server().call("POST", "/preview", POD, headers=headers)
 
     assert (answer.status, answer.headers["content-type"]) == (200, "application/yaml")
-
-
-class HeldWorker:
-    """A worker that answers only when it may."""
-
-    def __init__(self) -> None:
-        self.began = asyncio.Event()
-        self.may_answer = asyncio.Event()
-        self.end = ""
-
-    async def ask(self, *_: Any, **__: Any) -> WorkerAnswer:
-        """Record whether the request was cancelled."""
-        self.began.set()
-        self.end = "cancelled"
-        await self.may_answer.wait()
-        self.end = "answered"
-        return WorkerAnswer(200, {})
 
 
 async def _abandoned_preview() -> tuple[str, bool]:

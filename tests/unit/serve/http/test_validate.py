@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.serve.client import JSON, Answer, Lines, request
+from tests.unit.serve.client import JSON, Answer, HeldWorker, Lines, request
 from tests.virtual_time import run, virtual_loop, virtual_time
 from webhook.config.load import MAX_SPEC_BYTES, FabricsText, parse_object
 from webhook.errors import RequestError
@@ -637,23 +637,6 @@ def test_a_client_that_leaves_costs_no_turn() -> None:
             return await request(server.app, "POST", "/validate", body, None, headers=headers)
 
     assert Server.runner.run(leave()).status == 0
-
-
-class HeldWorker:
-    """A worker that answers only when it may."""
-
-    def __init__(self) -> None:
-        self.began = asyncio.Event()
-        self.may_answer = asyncio.Event()
-        self.end = ""
-
-    async def ask(self, *_: Any, **__: Any) -> WorkerAnswer:
-        """Record whether the request was cancelled."""
-        self.began.set()
-        self.end = "cancelled"
-        await self.may_answer.wait()
-        self.end = "answered"
-        return WorkerAnswer(200, {"errors": 0, "warnings": 0})
 
 
 async def _abandoned(server: Server, worker: HeldWorker) -> asyncio.Task[ValidationAnswer]:

@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from tests.unit.serve.transport.test_budget import RecordedUsage
+from tests.unit.serve.transport.test_tls_limits import Transport
 from webhook.serve.transport import handshake
 from webhook.serve.transport.budget import Budget, Limits
 from webhook.serve.transport.handshake import (
@@ -65,27 +66,6 @@ class Context:
         return self.seconds
 
 
-class Transport:
-    """The transport of a socket."""
-
-    def __init__(self) -> None:
-        self.reads = True
-        self.ended = False
-
-    def pause_reading(self) -> None:
-        """Stop reading."""
-        self.reads = False
-
-    def resume_reading(self) -> None:
-        """Read again."""
-        assert not self.ended
-        self.reads = True
-
-    def is_closing(self) -> bool:
-        """Return whether it has ended."""
-        return self.ended
-
-
 class Wire:
     """A connection whose handshake is done in a thread."""
 
@@ -95,7 +75,7 @@ class Wire:
         self.protocol = ThreadedHandshake(
             self.usage, self.tls, cast("SteppedContext", self.context), turns
         )
-        self.protocol.connection_made(cast("asyncio.Transport", self.transport))
+        self.protocol.connection_made(self.transport)
         self.tls.calls.clear()
 
     def send(self, piece: bytes) -> None:
