@@ -1,6 +1,7 @@
 """The changes of each input: aligned lines before and after the patches, with their reasons.
 
-`-o diff` is made of the same rows as the JSON form, and so as the page.
+`-o diff` is made of the same hunks as the JSON form, where a line that moves to another mapping is
+removed here and added there.
 """
 
 from __future__ import annotations

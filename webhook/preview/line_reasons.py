@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 from webhook.model.decision import PatchOp
-from webhook.model.pod import Path, PodManifest
+from webhook.model.pod import Path, PodManifest, pointer_steps
 from webhook.preview.report.record import Preview
 from webhook.text.yaml.documents import DOCUMENT_LIMITS
 from webhook.text.yaml.tree import LineIndex, UnreadableTextError, YamlNode, roots_of
@@ -64,14 +64,14 @@ def path_reasons(previews: Iterable[tuple[int, Preview]]) -> PathReasons:
 def _written_path(op: PatchOp, pod: PodManifest) -> NamedPath:
     named: list[str] = []
     node: object = pod
-    tokens = [token.replace("~1", "/").replace("~0", "~") for token in op["path"].split("/")[1:]]
-    for position, token in enumerate(tokens):
+    steps = pointer_steps(op["path"])
+    for position, step in enumerate(steps):
         if not isinstance(node, list):
-            named.append(token)
-            node = node.get(token) if isinstance(node, dict) else None
+            named.append(step)
+            node = node.get(step) if isinstance(node, dict) else None
             continue
-        is_last = position == len(tokens) - 1
-        node = op.get("value") if is_last else node[int(token)]
+        is_last = position == len(steps) - 1
+        node = op.get("value") if is_last else node[int(step)]
         name = node.get(_NAME) if isinstance(node, dict) else None
         if not isinstance(name, str):
             break

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.model.pod import Path, dotted, pointer
+from webhook.model.pod import Path, dotted, pointer, pointer_steps
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,4 @@ def test_a_path_is_written_for_people_and_for_patches(
 ) -> None:
     """Names are joined by dots, or quoted if not plain; a pointer escapes only `~` and `/`."""
     assert (dotted(path), pointer(path)) == (people, rfc6901)
+    assert pointer_steps(rfc6901) == [str(step) for step in path]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from webhook.model.decision import Outcome, PatchOp
-from webhook.model.pod import PodManifest, at
+from webhook.model.pod import PodManifest, at, pointer_steps
 
 ABSENT = "absent"
 #: The most characters of a value in a sentence.
@@ -33,7 +33,7 @@ class FieldChange(NamedTuple):
 def field_changes(outcome: Outcome, manifest: PodManifest) -> Iterator[FieldChange]:
     """Yield the changes of fields by the operations of an outcome."""
     for operation in outcome.ops:
-        path = [_unescaped(step) for step in operation["path"].split("/")[1:]]
+        path = pointer_steps(operation["path"])
         present = _shown(at(manifest, tuple(map(_index, path))))
         if operation["op"] == "remove":
             yield FieldChange(_dotted(_within(path)), ABSENT, present)
@@ -74,10 +74,6 @@ def _dotted(path: list[str]) -> str:
 
 def _shown(value: object) -> str:
     return ABSENT if value is None else f"{value}"[:_MAX_VALUE]
-
-
-def _unescaped(step: str) -> str:
-    return step.replace("~1", "/").replace("~0", "~")
 
 
 def _index(step: str) -> str | int:

@@ -171,6 +171,11 @@ def pointer(path: Path) -> str:
     return text
 
 
+def pointer_steps(text: str) -> list[str]:
+    """Return the steps of an RFC 6901 pointer; those into lists are digits, or "-" for the end."""
+    return [step.replace("~1", "/").replace("~0", "~") for step in text.split("/")[1:]]
+
+
 # The fields of a view: each is read on first access, and then stored.
 #
 # A view has a `manifest`, the plain dict, and a `path`, its place in the object.

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from webhook.decide.draft import Draft
 from webhook.model.decision import PatchOp
-from webhook.model.pod import CONTAINER_FIELDS, Path, PodManifest
+from webhook.model.pod import CONTAINER_FIELDS, Path, PodManifest, pointer_steps
 
 
 def apply_patches(
@@ -34,8 +34,7 @@ def edited_path(draft: Draft, op: PatchOp, base: Path = ()) -> Path:
     The last step is "-" if the operation appends to a list.
     """
     path = base
-    for token in op["path"].split("/")[1:]:
-        step = token.replace("~1", "/").replace("~0", "~")
+    for step in pointer_steps(op["path"]):
         is_list = isinstance(draft.get(path), list)
         path = (*path, int(step) if is_list and step != "-" else step)
     return path
