@@ -346,3 +346,10 @@ def test_a_node_may_fit_several_fabrics() -> None:
 def test_without_nodes_the_inventory_is_empty() -> None:
     """An empty inventory is not evidence for any fabric."""
     assert Facts.from_objects([]).fabric_index(fabrics()) == FabricIndex()
+
+
+def test_whether_a_namespace_is_labeled() -> None:
+    """Any value but "true" does not opt in; unknown labels leave it open."""
+    labels = (None, {}, {"rdma.lab/enable": "false"}, {"rdma.lab/enable": "true"})
+    namespaces = [NamespaceFacts(name="lab", labels=given) for given in labels]
+    assert [namespace.is_labeled for namespace in namespaces] == [None, False, False, True]
