@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from time import sleep
 from typing import Any
@@ -438,17 +438,22 @@ def test_a_flood_from_an_address_ends() -> None:
 
 
 def _during_a_flood(flooders: list[str], flood: bytes, honest: dict[str, bytes]) -> list[Answer]:
-    """Let these addresses send one body, and others theirs; return the answers to those."""
+    """Let these addresses send one body, and then others theirs; return the answers to those."""
 
     async def answers() -> list[Answer]:
         server = Server(NotingWorker())
+
+        async def send(bodies: Iterable[tuple[str, bytes]]) -> list[asyncio.Task[Answer]]:
+            """Send them, and wait until all are read."""
+            sent = [asyncio.create_task(server.posted(body, client=name)) for name, body in bodies]
+            await asyncio.wait(sent, timeout=validate.SECONDS / 4)
+            return sent
+
         async with server.queue.turn("preview", 60, urgent=True):
-            posted = [
-                asyncio.create_task(server.posted(body, client=client))
-                for client, body in [*((client, flood) for client in flooders), *honest.items()]
-            ]
-            await asyncio.wait(posted, timeout=validate.SECONDS / 2)  # until all bodies are read
-        return [await task for task in posted][len(flooders) :]
+            flooding = await send((client, flood) for client in flooders)
+            honest_answers = await send(honest.items())
+        await asyncio.wait(flooding)
+        return [await answer for answer in honest_answers]
 
     return run(answers())
 
