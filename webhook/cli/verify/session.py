@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import signal
-import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from types import FrameType, TracebackType
 from typing import NamedTuple, Self
 
@@ -247,8 +248,10 @@ class RunSignals:
     """Handlers that record the first signal, so that it does not end the process."""
 
     def __init__(self) -> None:
-        self._signaled = threading.Event()
         self._number = 0
+        #: Ends the wait. A handler runs at any moment of it, where `threading.Event.set` may wait
+        #: forever for a lock; `put` of this queue may be called there.
+        self._signaled: SimpleQueue[None] = SimpleQueue()
         self._previous_handlers: dict[signal.Signals, _Handler] = {}
 
     def __enter__(self) -> Self:
@@ -274,7 +277,10 @@ class RunSignals:
 
     def wait_for_end(self, seconds: float) -> bool:
         """Wait for a signal, at most `seconds`; return whether there was one."""
-        return self._signaled.wait(seconds)
+        if not self._number:
+            with suppress(Empty):
+                self._signaled.get(timeout=seconds)
+        return self._number != 0
 
     def sleep(self, seconds: float) -> None:
         """Wait for `seconds`, even after a signal."""
@@ -284,4 +290,4 @@ class RunSignals:
         if self._number:
             raise SecondSignalError
         self._number = number
-        self._signaled.set()
+        self._signaled.put(None)

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+import threading
 from collections.abc import Iterator
+from itertools import count
+from types import FrameType
+from typing import Any
 
 import pytest
 
+from tests.waiting import PATIENCE
 from webhook.cli.verify.session import RunSignals, SecondSignalError
 
 
@@ -44,6 +50,42 @@ def test_the_first_signal(number: signal.Signals, code: int) -> None:
         assert signals.wait_for_end(300) is True
         assert signals.exit_code == code
         signals.sleep(0.001)
+
+
+def _wait_with_signal(signals: RunSignals, position: int) -> None:
+    """Wait, and let the first signal arrive before a line of the code that runs meanwhile."""
+    lines = count()
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        if event == "line" and next(lines) == position:
+            signals._note(signal.SIGINT, frame)
+        return trace
+
+    sys.settrace(trace)
+    try:
+        signals.wait_for_end(0.001)
+    finally:
+        sys.settrace(None)
+
+
+def test_the_moment_of_a_signal() -> None:
+    """A signal may come at any line of a wait, also where it holds a lock; later waits see it.
+
+    A handler runs in the thread that waits: if it waited for this thread's lock, a run would never
+    end, not even at its timeout.
+    """
+    for position in range(60):
+        signals = RunSignals()
+        waiting = threading.Thread(target=_wait_with_signal, args=(signals, position), daemon=True)
+        waiting.start()
+        waiting.join(PATIENCE)
+        assert not waiting.is_alive(), f"a signal at line {position} of the wait"
+        if signals.exit_code is None:
+            break
+        assert signals.wait_for_end(300) is True
+    else:
+        raise AssertionError("a wait has fewer lines")
+    assert position > 2
 
 
 def test_a_second_signal() -> None:
