@@ -21,8 +21,9 @@ END_TO_END = K8S=$(K8S) $(PYTEST) tests/e2e
 FAULTS = K8S=$(K8S) $(PYTEST) tests/faults
 # `make test` splits these rings into two runs side by side, each on its own cluster. Both runs take
 # about the same time.
-BESIDE_FAULTS := tests/e2e/certs tests/e2e/discover tests/e2e/live/test_configuration.py \
-	tests/e2e/installed/test_arbitrary_user.py tests/e2e/test_chart.py
+BESIDE_FAULTS := tests/e2e/certs tests/e2e/discover tests/e2e/installed/test_arbitrary_user.py \
+	tests/e2e/live/test_called.py tests/e2e/live/test_configuration.py tests/e2e/live/test_lease.py \
+	tests/e2e/test_chart.py
 
 # These packages do no I/O, so every branch of them is tested (the contract "Pure" in pyproject.toml).
 PURE := admission decide diagnose/tools model
