@@ -68,7 +68,12 @@ class Webhook:
 
     def replicas(self) -> list[str]:
         """Return the names of its pods that are not being deleted."""
-        pods = json.loads(self.read(f"/api/v1/namespaces/{NAME}/pods"))["items"]
+        return self.pods(NAME)
+
+    def pods(self, label: str) -> list[str]:
+        """Return the names of the pods with this app.kubernetes.io/name, as `replicas` does."""
+        selector = f"labelSelector=app.kubernetes.io/name={label}"
+        pods = json.loads(self.read(f"/api/v1/namespaces/{NAME}/pods?{selector}"))["items"]
         return [
             pod["metadata"]["name"] for pod in pods if "deletionTimestamp" not in pod["metadata"]
         ]

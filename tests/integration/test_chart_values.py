@@ -70,6 +70,52 @@ def test_values_of_the_pods(tmp_path: Path) -> None:
     assert deployment["selector"] == {"matchLabels": {"app.kubernetes.io/name": RELEASE}}
 
 
+def test_values_of_the_preview_s_pods(tmp_path: Path) -> None:
+    """Its own replicas and resources; the image and the placement of the replicas."""
+    values = {
+        "preview": {
+            "separate": True,
+            "replicas": 2,
+            "resources": {"requests": {"cpu": "1"}, "limits": {"memory": "1Gi"}},
+        },
+        "image": {
+            "repository": "registry.example/webhook",
+            "tag": "1",
+            "pullSecrets": ["registry"],
+        },
+        "nodeSelector": {"node-role": "infra"},
+        "affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}},
+        "tolerations": [{"key": "infra", "operator": "Exists"}],
+        "annotations": {"owner": "network"},
+        "podLabels": {"team": "network"},
+        "podAnnotations": {"a": "b"},
+        "extraArgs": ["--log-level=debug"],
+    }
+    chart = rendered(LATEST, _file(tmp_path, values))
+    ours = {key: value for key, value in chart.items() if key[2] == f"{RELEASE}-preview"}
+    deployment = ours["Deployment", RELEASE, f"{RELEASE}-preview"]
+    assert all(value["metadata"]["annotations"]["owner"] == "network" for value in ours.values())
+    spec = deployment["spec"]
+    template = spec["template"]
+    pod, (container,) = template["spec"], template["spec"]["containers"]
+    replicas_pod = chart[DEPLOYMENT]["spec"]["template"]["spec"]
+    for field in ("imagePullSecrets", "nodeSelector", "affinity", "tolerations"):
+        assert pod[field] == replicas_pod[field]
+    for field in ("image", "imagePullPolicy"):
+        assert container[field] == replicas_pod["containers"][0][field]
+    assert spec["replicas"] == 2
+    assert container["resources"]["requests"] == {"cpu": "1", "memory": "128Mi"}
+    assert container["resources"]["limits"] == {"memory": "1Gi"}
+    name = {"app.kubernetes.io/name": f"{RELEASE}-preview"}
+    assert spec["selector"] == {"matchLabels": name}
+    assert template["metadata"] == {
+        "labels": {**ADDED, **name, "team": "network"},
+        "annotations": {"a": "b"},
+    }
+    assert "--log-level=debug" not in container["args"]
+    assert replicas_pod["containers"][0]["args"][-2:] == ["--preview=off", "--log-level=debug"]
+
+
 def _file(folder: Path, values: Document) -> str:
     """Write a values file, and return the option that names it."""
     path = folder / "values.yaml"
@@ -122,6 +168,12 @@ def test_what_is_turned_off() -> None:
         ("PodDisruptionBudget", RELEASE, RELEASE),
         ("NetworkPolicy", RELEASE, RELEASE),
     }
+    apart = "--set=preview.separate=true"
+    assert rendered(LATEST, apart).keys() - rendered(LATEST, apart, turned_off).keys() == {
+        ("PodDisruptionBudget", RELEASE, RELEASE),
+        ("NetworkPolicy", RELEASE, RELEASE),
+        ("NetworkPolicy", RELEASE, f"{RELEASE}-preview"),
+    }
 
 
 def test_values_of_traffic_and_monitoring() -> None:
@@ -129,12 +181,15 @@ def test_values_of_traffic_and_monitoring() -> None:
     monitoring = "enabled=true,namespace=prometheus,interval=15s,labels.release=stack"
     options = [f"monitoring.{option}" for option in monitoring.split(",")]
     options += ["networkPolicy.apiServerPorts={8443}", "podDisruptionBudget.maxUnavailable=2"]
+    options += ["preview.separate=true"]
     chart = rendered(LATEST, *(f"--set={option}" for option in options))
     policy = chart["NetworkPolicy", RELEASE, RELEASE]["spec"]
     ((source,),) = [rule["from"] for rule in policy["ingress"][1:2]]
     labels = source["namespaceSelector"]["matchLabels"]
     assert labels == {"kubernetes.io/metadata.name": "prometheus"}
-    assert policy["egress"][0]["ports"] == [{"port": 8443, "protocol": "TCP"}]
+    of_previews = chart["NetworkPolicy", RELEASE, f"{RELEASE}-preview"]["spec"]
+    for limited in (policy, of_previews):
+        assert limited["egress"][0]["ports"] == [{"port": 8443, "protocol": "TCP"}]
     assert chart["PodDisruptionBudget", RELEASE, RELEASE]["spec"]["maxUnavailable"] == 2
     monitor = chart["PodMonitor", RELEASE, RELEASE]
     assert monitor["spec"]["podMetricsEndpoints"][0]["interval"] == "15s"

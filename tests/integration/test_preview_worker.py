@@ -27,6 +27,7 @@ from tests.integration.serving import (
     mount,
     pod,
     review,
+    send,
 )
 from tests.waiting import PATIENCE, until
 
@@ -130,6 +131,22 @@ def test_no_worker_starts_without_previews(tls: Certificates, tmp_path: Path) ->
         assert process.post(review()).status == 200
         assert _children(process) == ""
         assert process.stop() == 0
+
+
+def test_previews_alone(tls: Certificates, tmp_path: Path) -> None:
+    """With `--preview only` there are previews and no /mutate, also while the server drains."""
+    options = {"preview_only": True, "drain_seconds": 0.2}
+    with Process(tls, fabrics(tmp_path), tmp_path / "log", os.environ, **options) as process:
+        assert sorted(process.ports) == ["health", "preview"]
+        assert process.post(POD, "/preview").status == 200
+        connection = process.connect("preview")
+        assert send(connection, review(), "/mutate").status == 404
+        connection.close()
+        assert process.stop() == 0
+    lines = process.lines()
+    assert lines[-1]["msg"] == "stopped"
+    assert "draining" in {line["msg"] for line in lines}
+    assert "error" not in {line["level"] for line in lines}
 
 
 def test_mutate_answers_while_a_preview_does_not(shared: Process) -> None:

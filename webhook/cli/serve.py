@@ -66,7 +66,9 @@ _DEV_HELP = (
     "to try the webhook: listen on 127.0.0.1 only, with temporary certificates and, without -c, "
     "example fabrics"
 )
-_PREVIEW_HELP = "serve /preview (default: on)"
+#: What `--preview` may be: whether to serve previews, and whether to serve admission.
+_PREVIEWS = (*_SWITCH, "only")
+_PREVIEW_HELP = "serve /preview; only: serve nothing else, except health (default: on)"
 _DECISION_CACHE_HELP = (
     "number of decisions to keep for other pods of the same workloads, 0 for none "
     f"(default: {DEFAULTS.decision_cache})"
@@ -103,7 +105,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         add(flag, type=Path, metavar="FILE", help=summary)
     _add_own_certificates(command.add_argument_group(_OWN_TITLE))
     add("--kubeconfig", type=Path, metavar="FILE", help=_KUBECONFIG_HELP)
-    add("--preview", choices=_SWITCH, default=_on_or_off(on=DEFAULTS.preview), help=_PREVIEW_HELP)
+    add("--preview", choices=_PREVIEWS, default=_on_or_off(on=DEFAULTS.preview), help=_PREVIEW_HELP)
     add(
         "--decision-cache",
         type=decision_count,
@@ -167,7 +169,8 @@ def run(arguments: argparse.Namespace) -> int:
                 round_interval=arguments.ca_interval,
             ),
             kubeconfig=arguments.kubeconfig,
-            preview=arguments.preview == "on",
+            preview=arguments.preview != "off",
+            preview_only=arguments.preview == "only",
             decision_cache=arguments.decision_cache,
             log_level=arguments.log_level,
             drain_seconds=arguments.drain_seconds,

@@ -48,6 +48,8 @@ class ServeOptions:
     #: The kubeconfig; None for the pod's service account.
     kubeconfig: Path | None = None
     preview: bool = True
+    #: Whether to serve nothing but previews, and health; it needs no right but to read the fabrics.
+    preview_only: bool = False
     #: The time limit for computing a preview.
     preview_seconds: float = 10.0
     #: The maximum number of decisions to keep for other pods of the same workloads; 0 for none.

@@ -8,6 +8,7 @@
     8080  HTTP   /healthz, /readyz, /metrics
 
 With `--dev`, a fourth has the page as plain HTTP on 127.0.0.1; `preview --page` has only that one.
+With `--preview only`, there is no first: previews then have a process of their own in the cluster.
 
 After SIGTERM the server keeps serving for a while, unready and with `Connection: close` on
 every answer: the API server keeps using its connections until its endpoints are updated, and
@@ -103,6 +104,7 @@ class WebhookServer:
 
     def __init__(self, options: ServeOptions) -> None:
         require_guarded_account(os.environ)
+        _require_fitting(options)
         self._options = options
         # A person at a terminal reads how to use the server first, and then its log.
         self.log = Log(options.log_level, buffered=options.dev and os.isatty(1))
@@ -112,25 +114,13 @@ class WebhookServer:
         self._configuration = configuration_source(
             options, self.state, self.metrics, in_use, os.environ
         )
-        self._notify_owner = owner_notifier(options, self.metrics, self.log, os.environ)
         self._tls = ServingContext(_client_ca(options))
         certificate = certificate_of(options, self._tls, self.state, os.environ)
         #: The sources of the state; some use threads besides the event loop.
         self._sources: tuple[Source, ...] = (
             self._configuration,
             certificate,
-            *fact_sources(options, self.state, self.metrics, os.environ),
-            FabricNodeCounter(self.state),
-            *permission_check_of(options, self.state, os.environ),
-            *status_writer(
-                options,
-                self._configuration,
-                self.state,
-                self.metrics,
-                self.log,
-                chain=lambda: self._tls.chain,
-                environment=os.environ,
-            ),
+            *(() if options.preview_only else self._sources_of_admission()),
         )
         self._worker = WorkerSupervisor(self.metrics, self.log, options.preview_seconds)
         self._apps = self._applications()
@@ -143,6 +133,23 @@ class WebhookServer:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop = asyncio.Event()
         self._hurry = asyncio.Event()
+
+    def _sources_of_admission(self) -> tuple[Source, ...]:
+        """Return the sources that only decisions on pods, or the status, need."""
+        shared = self.state, self.metrics
+        return (
+            *fact_sources(self._options, *shared, os.environ),
+            FabricNodeCounter(self.state),
+            *permission_check_of(self._options, self.state, os.environ),
+            *status_writer(
+                self._options,
+                self._configuration,
+                *shared,
+                self.log,
+                chain=lambda: self._tls.chain,
+                environment=os.environ,
+            ),
+        )
 
     async def run(self) -> None:
         """Serve until `stop` is called or a signal arrives."""
@@ -259,7 +266,9 @@ class WebhookServer:
         if not seconds:
             return
         await self._wait_for_hurry(seconds)
-        mutate = listeners["mutate"]
+        mutate = listeners.get("mutate")
+        if mutate is None:
+            return
         mutate.stop_accepting()
         deadline = time.monotonic() + self._options.idle_seconds
         while mutate.connections and time.monotonic() < deadline:
@@ -286,19 +295,19 @@ class WebhookServer:
         page = {"page": LocalOnly(preview)} if self._options.dev else {}
         if self._options.page_only:
             return {**page}
+        health = {"health": Health(self.state, self.metrics)}
+        if self._options.preview_only:
+            return {"preview": preview, **health}
         endpoints: dict[str, ASGIApp] = {
             MUTATE_PATH: Mutate(
                 *shared,
                 decide,
-                self._notify_owner,
+                owner_notifier(self._options, self.metrics, self.log, os.environ),
                 max_decisions=self._options.decision_cache,
             ),
             VALIDATE_PATH: Validate(*shared, self._worker, queue),
         }
-        apps: dict[str, ASGIApp] = {
-            "mutate": AdmissionApp(endpoints, *shared),
-            "health": Health(self.state, self.metrics),
-        }
+        apps: dict[str, ASGIApp] = {"mutate": AdmissionApp(endpoints, *shared), **health}
         return {**apps, "preview": preview, **page} if self._options.preview else apps
 
     def _listener(self, name: str) -> Listener:
@@ -306,6 +315,15 @@ class WebhookServer:
         tls = {"mutate": self._tls.context, "preview": self._tls.anonymous}.get(name)
         app, budget = self._apps[name], self._budgets[name]
         return listener_for(name, app, tls, self._options, self.metrics, budget=budget)
+
+
+def _require_fitting(options: ServeOptions) -> None:
+    """Raise ConfigError for options that contradict each other."""
+    if options.preview_only and options.dev:
+        raise ConfigError(
+            "--preview only is for a cluster, and --dev is not; on your own computer, "
+            "`rdma-webhook preview --page` serves the page alone"
+        )
 
 
 def _client_ca(options: ServeOptions) -> bytes | None:

@@ -35,6 +35,40 @@ annotations:
 {{- end -}}
 {{- end }}
 
+{{/* Where the pods of a Deployment run, and with which Secrets their image is pulled. */}}
+{{- define "rdma-webhook.placement" -}}
+{{- with .Values.image.pullSecrets }}
+imagePullSecrets:
+{{- range . }}
+- name: {{ . }}
+{{- end }}
+{{- end }}
+{{- with .Values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations:
+{{- toYaml . | nindent 0 }}
+{{- end }}
+{{- end }}
+
+{{/* The security context of the pods of a Deployment. */}}
+{{- define "rdma-webhook.user" -}}
+runAsNonRoot: true
+{{- if not .Values.openshift }}
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+{{- end }}
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
 {{/*
 The objects of a file in files/, which has copies of manifests/ (`make golden` copies them). They get the
 release's namespace, the excluded namespaces, and the chart's labels. A dictionary has the arguments:

@@ -40,7 +40,7 @@ def _patch() -> list[Document]:
     page = (ROOT / "docs/compatibility.md").read_text(encoding="utf-8")
     block = page.partition("<!-- openshift -->\n```yaml\n")[2].partition("```")[0]
     (patch,) = yaml.safe_load(block)["patches"]
-    assert patch["target"] == {"kind": "Deployment", "name": NAME}
+    assert patch["target"] == {"kind": "Deployment", "name": f"{NAME}.*"}
     operations: list[Document] = yaml.safe_load(patch["patch"])
     return operations
 

@@ -16,6 +16,8 @@ from webhook.text.readiness import ReadinessCheck
 #: The name of most objects of an installation. The policies match the account by this name, so no
 #: site can change it.
 NAME = "rdma-webhook"
+#: The name of the objects of previews, where these have a Deployment of their own.
+PREVIEW_NAME = f"{NAME}-preview"
 
 CHECKED = Code("Checked", "What was checked is as it should be.")
 NOT_CHECKED = Code(
@@ -168,6 +170,8 @@ class InstallFacts:
     clocks: ClockFacts
     definition: Reading
     deployment: Reading
+    #: The Deployment of previews, which few installations have.
+    preview: Reading
     service: Reading
     #: The EndpointSlices of the Service, as a list.
     endpoints: Reading

@@ -44,6 +44,13 @@ ROLLOUT_INCOMPLETE = Code(
     "Wait for `kubectl -n NAMESPACE rollout status deployment/rdma-webhook`. If it does not end, "
     "find the reason with `kubectl -n NAMESPACE describe pods --show-events`.",
 )
+PREVIEW_UNAVAILABLE = Code(
+    "PreviewUnavailable",
+    "The Deployment of previews has fewer ready pods than it should have, or none. Pods of users "
+    "are not affected.",
+    "Find the reason with `kubectl -n NAMESPACE describe pods --show-events`, and with `kubectl -n "
+    "NAMESPACE logs deployment/rdma-webhook-preview`.",
+)
 NO_ENDPOINTS = Code(
     "NoEndpoints",
     "Replicas are ready, but the Service has no ready endpoints, so the API server reaches none.",
@@ -84,6 +91,7 @@ CODES = (
     DEFINITION_NOT_SERVED,
     REPLICAS_UNAVAILABLE,
     ROLLOUT_INCOMPLETE,
+    PREVIEW_UNAVAILABLE,
     NO_ENDPOINTS,
     NO_WEBHOOK_CONFIGURATION,
     _SELECTS_TOO_LITTLE,
@@ -112,6 +120,7 @@ def object_findings(facts: InstallFacts) -> Iterator[Finding]:
     """Yield findings on the objects of the manifests, apart from policies and certificates."""
     yield _definition_finding(facts.definition)
     yield _deployment_finding(facts)
+    yield from _preview_findings(facts)
     yield from _service_findings(facts)
     for expected, reading in zip(
         facts.names.registrations, facts.webhook_configurations, strict=True
@@ -163,6 +172,21 @@ def _deployment_finding(facts: InstallFacts) -> Finding:
         text += f", but {updated} of {desired} updated" if updated < desired else ""
         return _of_namespace(ROLLOUT_INCOMPLETE, "warning", text + reasons, facts)
     return CHECKED.finding("ok", text)
+
+
+def _preview_findings(facts: InstallFacts) -> Iterator[Finding]:
+    """Yield a finding on the Deployment of previews, if it exists and is not scaled to 0.
+
+    A missing right to read it is also missing for the Deployment of the replicas.
+    """
+    reading = facts.preview
+    deployment = DeploymentRecord.read(reading.manifest)
+    desired, ready = deployment.spec.replicas, deployment.status.ready_replicas
+    text = f"{reading.title}: {ready} of {counted(desired, 'pod')} ready"
+    if ready < desired:
+        yield _of_namespace(PREVIEW_UNAVAILABLE, "warning", text, facts)
+    elif desired:
+        yield CHECKED.finding("ok", text)
 
 
 def _of_namespace(code: Code, level: Level, text: str, facts: InstallFacts) -> Finding:

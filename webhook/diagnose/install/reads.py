@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol
 from webhook.config.custom_resource import CONFIGURATION_TITLE
 from webhook.diagnose.install.facts import (
     NAME,
+    PREVIEW_NAME,
     CertificateFacts,
     ClockFacts,
     InstallFacts,
@@ -102,6 +103,9 @@ def read_installation(
             f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{_DEFINITION}",
         ),
         deployment=deployment,
+        preview=reads.get(
+            f"Deployment {PREVIEW_NAME}", _in(names, "apis/apps/v1", "deployments", PREVIEW_NAME)
+        ),
         service=reads.get(
             f"Service {names.service}", _in(names, "api/v1", "services", names.service)
         ),

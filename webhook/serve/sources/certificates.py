@@ -2,6 +2,7 @@
 
 It comes from files that another program renews; or, in a cluster, from this process, which
 issues certificates and makes the API server trust them; or, with `--dev`, it is issued at start.
+Where only previews are served, it is issued in memory, and nobody is made to trust it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,10 @@ from datetime import datetime
 from functools import partial
 from typing import Protocol
 
+from certs.clock import Clock
 from certs.installation import Installation, server_name
+from certs.issue import issue_ca, issue_leaf, renewal_due
+from certs.pem import KeyPair
 from certs.self_managed import SelfManaged, Status
 from certs.serving import CertificateFiles, ServingContext
 from webhook.errors import ConfigError, crash_summary
@@ -46,6 +50,8 @@ def certificate_of(
     """Return the source for the options, and add its check; raise ConfigError without one."""
     if options.dev or options.tls_cert or options.tls_key:
         return FileCertificate(serving, _files(options, serving, environment), state)
+    if options.preview_only:
+        return UntrustedCertificate(serving, state)
     installation = installation_of(options, environment)
     if options.durations.problem:
         raise ConfigError(f"certificates' lifetimes: {options.durations.problem}")
@@ -137,6 +143,51 @@ class FileCertificate:
         detail = f"valid until {until:%Y-%m-%dT%H:%M:%SZ}"
         if error:
             detail = f"{detail}; still in use, because its files are now broken: {error}"
+        return ReadinessCheck("certificate", self._serving.valid(), detail)
+
+
+class UntrustedCertificate:
+    """A source that issues a certificate in memory, for clients that verify none.
+
+    The API server's proxy to a Service is such a client. A certificate that anybody trusts would
+    need the key of the webhook's CA, with which this process could pose as the webhook.
+    """
+
+    def __init__(self, serving: ServingContext, state: State, clock: Clock | None = None) -> None:
+        self._serving = serving
+        self._clock = clock or Clock()
+        self._pair: KeyPair | None = None
+        state.probes.append(self.check)
+
+    def start(self) -> None:
+        """Do nothing: `poll` issues the certificate."""
+
+    def stop(self) -> None:
+        """Do nothing."""
+
+    def poll(self) -> bool:
+        """Issue a certificate if it is time for one; return whether it was."""
+        now = self._clock.now()
+        if self._pair is not None and not renewal_due(self._pair, now):
+            return False
+        authority = issue_ca("rdma-webhook preview CA", now=now)
+        self._pair = issue_leaf(authority, ["localhost"], now=now)
+        self._serving.use(self._pair)
+        return True
+
+    def apply(self, metrics: Metrics, log: Log) -> None:
+        """Report the certificate."""
+        until = self._serving.not_after
+        metrics.certificates.not_after.set(_seconds(until))
+        metrics.certificates.successful.set(1)
+        log.write("info", "certificate loaded", not_after=until)
+
+    def check(self) -> ReadinessCheck:
+        """Report to `/readyz`: ready while there is an unexpired certificate."""
+        until = self._serving.not_after
+        if until is None:
+            return ReadinessCheck("certificate", False, "not issued yet")
+        detail = f"valid until {until:%Y-%m-%dT%H:%M:%SZ}, issued in memory, and trusted by nobody"
         return ReadinessCheck("certificate", self._serving.valid(), detail)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.diagnose.install.installation import Installation
+from tests.unit.diagnose.install.installation import Installation, path_of
 from webhook.model.finding import Finding
 from webhook.model.names import uncapitalized
 
@@ -83,6 +83,43 @@ def test_a_missing_right(installation: Installation, kind: str, name: str, right
     text = f"{kind} {name}: not checked, since you lack the right to {right}"
     remedy = f"Ask for the right to {right}, or have an administrator run the command."
     assert installation.findings() == [Finding("unsure", "NotChecked", text, remedy)]
+
+
+def previews(installation: Installation, desired: int, ready: int) -> None:
+    """Add the Deployment of previews."""
+    installation.objects[path_of("Deployment", "rdma-webhook-preview")] = {
+        "spec": {"replicas": desired},
+        "status": {"readyReplicas": ready},
+    }
+
+
+@pytest.mark.parametrize("ready", [0, 1])
+def test_previews_that_are_not_ready(installation: Installation, ready: int) -> None:
+    """It is a warning, since no pod waits for a preview."""
+    previews(installation, 2, ready)
+    remedy = (
+        "Find the reason with `kubectl -n rdma-webhook describe pods --show-events`, and with "
+        "`kubectl -n rdma-webhook logs deployment/rdma-webhook-preview`."
+    )
+    text = f"Deployment rdma-webhook-preview: {ready} of 2 pods ready"
+    assert installation.findings() == [Finding("warning", "PreviewUnavailable", text, remedy)]
+
+
+def test_previews_apart(installation: Installation) -> None:
+    """The replicas then have no port for them, and nothing is wrong; nor is it with none."""
+    for port in ("ports", "args"):
+        container = installation["Deployment", "rdma-webhook"]["spec"]["template"]["spec"]
+        container["containers"][0].pop(port)
+    del installation["Service", "rdma-webhook"]["spec"]["ports"][1]
+    previews(installation, 1, 1)
+    assert installation.findings() == []
+    text = "Deployment rdma-webhook-preview: 1 of 1 pod ready"
+    assert installation.texts("objects")[2] == text
+    previews(installation, 0, 0)
+    assert installation.findings() == []
+    assert "rdma-webhook-preview" not in str(installation.texts("objects"))
+    installation.refuse("Deployment", "rdma-webhook-preview")
+    assert installation.findings() == []
 
 
 def test_a_missing_definition(installation: Installation) -> None:

@@ -20,7 +20,11 @@ from webhook.kube import access
 from webhook.kube.access import IN_CLUSTER, NAMESPACE_VARIABLE
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions
-from webhook.serve.sources.certificates import SelfManagedCertificate, certificate_of
+from webhook.serve.sources.certificates import (
+    SelfManagedCertificate,
+    UntrustedCertificate,
+    certificate_of,
+)
 from webhook.serve.state import State
 
 EXPIRY = "rdma_webhook_certificate_not_after_timestamp_seconds"
@@ -211,6 +215,48 @@ def test_in_a_cluster_it_manages_its_own() -> None:
     assert (installation.namespace, installation.service) == ("lab", "rdma-webhook")
     assert installation.webhook_configurations == INSTALLATION.webhook_configurations
     assert chosen.check().detail == "not tried yet"
+
+
+def test_previews_alone_need_no_certificate_that_is_trusted() -> None:
+    """It is issued in memory, without a namespace or an API server, and renewed in time."""
+    clock, state = Ticking(), State()
+    chosen = certificate_of(ServeOptions(preview_only=True), ServingContext(), state, {})
+    assert isinstance(chosen, UntrustedCertificate)
+    assert [check.name for check in state.checks()] == ["certificate", "serving"]
+
+    serving = ServingContext(clock=clock)
+    certificate = UntrustedCertificate(serving, State(), clock)
+    assert certificate.check() == ("certificate", False, "not issued yet")
+    assert certificate.poll()
+    assert not certificate.poll()
+    first = serving.not_after
+    assert first is not None
+    assert certificate.check() == (
+        "certificate",
+        True,
+        f"valid until {first:%Y-%m-%dT%H:%M:%SZ}, issued in memory, and trusted by nobody",
+    )
+    metrics, lines = Metrics(), Lines()
+    certificate.apply(metrics, lines.log)
+    assert [line["msg"] for line in lines.read()] == ["certificate loaded"]
+    values = [
+        metrics.registry.get_sample_value(name) for name in (EXPIRY, f"rdma_webhook_{METRICS[0]}")
+    ]
+    assert values == [first.timestamp(), 1]
+
+    clock.tick(timedelta(days=21).total_seconds())
+    assert certificate.poll()
+    assert serving.not_after == first + timedelta(days=21)
+    clock.tick(timedelta(days=31).total_seconds())
+    assert not certificate.check().ready
+
+
+def test_files_may_have_the_certificate_of_a_preview(tmp_path: Path) -> None:
+    """An operator whose clients verify it may have it issued elsewhere."""
+    files = {"tls_cert": tmp_path / "tls.crt", "tls_key": tmp_path / "tls.key"}
+    given = ServeOptions(preview_only=True, **files)  # type: ignore[arg-type]
+    chosen = certificate_of(given, ServingContext(), State(), {})
+    assert not isinstance(chosen, UntrustedCertificate)
 
 
 @pytest.mark.parametrize(
