@@ -133,7 +133,7 @@ def test_components(version: str, value: str, component: str) -> None:
 
 @pytest.mark.parametrize("overlay", ["self-managed", "cert-manager"])
 @each_version
-def test_previews_apart(version: str, overlay: str) -> None:
+def test_separate_previews(version: str, overlay: str) -> None:
     """A component as well, next to others, and in a namespace of another name."""
     values = f"preview.separate=true,mtls=true,certificates.issuer={overlay}"
     chart = rendered(version, f"--set={values}", namespace="elsewhere")
@@ -148,8 +148,8 @@ def test_openshift(version: str) -> None:
     _, _, block = page.partition("<!-- openshift -->\n```yaml\n")
     patches, _, _ = block.partition("```")
     assert_same(rendered(version, "--set=openshift=true"), site(fields=patches))
-    apart = rendered(version, "--set=openshift=true,preview.separate=true")
-    assert_same(apart, site(components=("separate-preview",), fields=patches))
+    separate = rendered(version, "--set=openshift=true,preview.separate=true")
+    assert_same(separate, site(components=("separate-preview",), fields=patches))
 
 
 @each_version
@@ -204,8 +204,8 @@ def test_the_network_of_a_site(version: str) -> None:
     patches, _, _ = block.partition("```")
     option = f"--set=networkPolicy.apiServer={{{addresses}}}"
     assert_same(rendered(version, option), site(fields=patches))
-    apart = rendered(version, option, "--set=preview.separate=true")
-    assert_same(apart, site(components=("separate-preview",), fields=patches))
+    separate = rendered(version, option, "--set=preview.separate=true")
+    assert_same(separate, site(components=("separate-preview",), fields=patches))
 
 
 @each_version

@@ -168,8 +168,8 @@ def test_what_is_turned_off() -> None:
         ("PodDisruptionBudget", RELEASE, RELEASE),
         ("NetworkPolicy", RELEASE, RELEASE),
     }
-    apart = "--set=preview.separate=true"
-    assert rendered(LATEST, apart).keys() - rendered(LATEST, apart, turned_off).keys() == {
+    separate = "--set=preview.separate=true"
+    assert rendered(LATEST, separate).keys() - rendered(LATEST, separate, turned_off).keys() == {
         ("PodDisruptionBudget", RELEASE, RELEASE),
         ("NetworkPolicy", RELEASE, RELEASE),
         ("NetworkPolicy", RELEASE, f"{RELEASE}-preview"),

@@ -34,7 +34,7 @@ _ADDED = (
 
 
 @pytest.fixture(scope="module")
-def apart(webhook: Webhook) -> Iterator[Webhook]:
+def separate(webhook: Webhook) -> Iterator[Webhook]:
     """Install with the component, and as shipped afterwards; nothing has to wait for a drain."""
     end_replicas(webhook.cluster)
     install(webhook.cluster, webhook.fabrics, components=["separate-preview"])
@@ -45,39 +45,39 @@ def apart(webhook: Webhook) -> Iterator[Webhook]:
 
 
 @pytest.fixture(scope="module")
-def pod(apart: Webhook) -> str:
+def pod(separate: Webhook) -> str:
     """Return the pod that serves previews, once it is ready."""
 
     def is_ready() -> bool:
-        pods = apart.pods(PREVIEW)
-        return len(pods) == 1 and apart.ask(pods[0], "/readyz").endswith("\nready\n")
+        pods = separate.pods(PREVIEW)
+        return len(pods) == 1 and separate.ask(pods[0], "/readyz").endswith("\nready\n")
 
     until(is_ready)
-    (name,) = apart.pods(PREVIEW)
+    (name,) = separate.pods(PREVIEW)
     return name
 
 
-def test_it_answers(apart: Webhook, pod: str, space: Space) -> None:
+def test_it_answers(separate: Webhook, pod: str, space: Space) -> None:
     """For a person with the shipped Role, with the fabrics of the cluster."""
-    apart.kubectl("create", "rolebinding", "apart", f"--role={PREVIEW}", "--user=somebody")
+    separate.kubectl("create", "rolebinding", "apart", f"--role={PREVIEW}", "--user=somebody")
     port = f"https:{PREVIEW}:preview"
-    wait_for_right(apart.cluster, "somebody", "create", "services/proxy", space=NAME, name=port)
+    wait_for_right(separate.cluster, "somebody", "create", "services/proxy", space=NAME, name=port)
     document = json.dumps(space.pod("asks", "nvidia.com/v100"))
     path = f"{_SERVICE}/preview?output=text&namespace-label=rdma.lab/enable=true"
     create = ("create", "--raw", path, "--filename=-", "--as=somebody")
-    until(lambda: "equipped" in apart.kubectl(*create, input=document, check=False))
-    printed = apart.kubectl(*create, input=document)
-    apart.kubectl("delete", "rolebinding", "apart")
+    until(lambda: "equipped" in separate.kubectl(*create, input=document, check=False))
+    printed = separate.kubectl(*create, input=document)
+    separate.kubectl("delete", "rolebinding", "apart")
     assert printed.splitlines()[-1] == "1 pod: 1 equipped for RDMA"
-    checks = [check.name for check in read_readiness(apart.ask(pod, "/readyz"))]
+    checks = [check.name for check in read_readiness(separate.ask(pod, "/readyz"))]
     assert checks == ["configuration", "certificate", "serving"]
 
 
-def test_each_listens_at_its_own_ports(apart: Webhook, pod: str) -> None:
+def test_each_listens_at_its_own_ports(separate: Webhook, pod: str) -> None:
     """The replicas not at the port of previews, and the pod of previews not at that of /mutate."""
-    replicas = apart.replicas()
+    replicas = separate.replicas()
     assert len(replicas) == 2
-    ports = {name: listening(apart, name) for name in (*replicas, pod)}
+    ports = {name: listening(separate, name) for name in (*replicas, pod)}
     assert ports == {**{replica: [8080, 8443] for replica in replicas}, pod: [8080, 8444]}
 
 
@@ -88,11 +88,11 @@ def listening(webhook: Webhook, pod: str) -> list[int]:
     return ports
 
 
-def test_its_account_may_only_read_the_fabrics(apart: Webhook, pod: str) -> None:
+def test_its_account_may_only_read_the_fabrics(separate: Webhook, pod: str) -> None:
     """Not what a replica may; and it asked for nothing that it may not have."""
     ours, theirs = (service_account(NAME, name) for name in (PREVIEW, NAME))
     kind = "fabricconfigurations.rdma.lab"
-    assert is_allowed(apart.cluster, ours, "watch", kind)
+    assert is_allowed(separate.cluster, ours, "watch", kind)
     for verb, resource, space, name in (
         ("get", "secrets", NAME, f"{NAME}-ca"),
         ("update", "leases.coordination.k8s.io", NAME, NAME),
@@ -102,15 +102,19 @@ def test_its_account_may_only_read_the_fabrics(apart: Webhook, pod: str) -> None
         ("patch", "mutatingwebhookconfigurations.admissionregistration.k8s.io", "", f"zz-{NAME}"),
         ("patch", "fabricconfigurations/status.rdma.lab", "", "default"),
     ):
-        assert is_allowed(apart.cluster, theirs, verb, resource, space=space, name=name), resource
-        assert not is_allowed(apart.cluster, ours, verb, resource, space=space, name=name), resource
-    lines = [json.loads(line) for line in apart.kubectl("logs", pod).splitlines()]
+        assert is_allowed(separate.cluster, theirs, verb, resource, space=space, name=name), (
+            resource
+        )
+        assert not is_allowed(separate.cluster, ours, verb, resource, space=space, name=name), (
+            resource
+        )
+    lines = [json.loads(line) for line in separate.kubectl("logs", pod).splitlines()]
     assert {line["level"] for line in lines} == {"info"}, lines
 
 
-def test_check_install_has_no_complaint(apart: Webhook, pod: str) -> None:
+def test_check_install_has_no_complaint(separate: Webhook, pod: str) -> None:
     """It knows this form of an installation, and has a line on the Deployment."""
     assert pod
-    until(lambda: problems(check(apart)) == [], lambda: problems(check(apart)))
-    findings = [finding for part in check(apart).form["parts"] for finding in part["findings"]]
+    until(lambda: problems(check(separate)) == [], lambda: problems(check(separate)))
+    findings = [finding for part in check(separate).form["parts"] for finding in part["findings"]]
     assert f"Deployment {PREVIEW}: 1 of 1 pod ready" in [finding["text"] for finding in findings]

@@ -105,7 +105,7 @@ def test_previews_that_are_not_ready(installation: Installation, ready: int) -> 
     assert installation.findings() == [Finding("warning", "PreviewUnavailable", text, remedy)]
 
 
-def test_previews_apart(installation: Installation) -> None:
+def test_separate_previews(installation: Installation) -> None:
     """The replicas then have no port for them, and nothing is wrong; nor is it with none."""
     for port in ("ports", "args"):
         container = installation["Deployment", "rdma-webhook"]["spec"]["template"]["spec"]
