@@ -126,7 +126,7 @@ def test_no_worker_starts_before_it_is_needed(process: Process) -> None:
 
 def test_no_worker_starts_without_previews(tls: Certificates, tmp_path: Path) -> None:
     """With `--preview off` there is no second process, and no port for previews."""
-    with Process(tls, fabrics(tmp_path), tmp_path / "log", os.environ, preview=False) as process:
+    with Process(tls, fabrics(tmp_path), tmp_path / "log", os.environ, preview="off") as process:
         assert sorted(process.ports) == ["health", "mutate"]
         assert process.post(review()).status == 200
         assert _children(process) == ""
@@ -135,7 +135,7 @@ def test_no_worker_starts_without_previews(tls: Certificates, tmp_path: Path) ->
 
 def test_previews_alone(tls: Certificates, tmp_path: Path) -> None:
     """With `--preview only` there are previews and no /mutate, also while the server drains."""
-    options = {"preview_only": True, "drain_seconds": 0.2}
+    options = {"preview": "only", "drain_seconds": 0.2}
     with Process(tls, fabrics(tmp_path), tmp_path / "log", os.environ, **options) as process:
         assert sorted(process.ports) == ["health", "preview"]
         assert process.post(POD, "/preview").status == 200

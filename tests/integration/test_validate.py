@@ -61,8 +61,8 @@ def validated(server: Process | Running, body: bytes | None = None) -> Reply:
     return server.post(body or review(), "/validate?timeout=10s")
 
 
-@pytest.mark.parametrize("preview", [True, False], ids=["preview", "no preview"])
-def test_configurations_are_checked(tls: Certificates, tmp_path: Path, preview: bool) -> None:
+@pytest.mark.parametrize("preview", ["on", "off"])
+def test_configurations_are_checked(tls: Certificates, tmp_path: Path, preview: str) -> None:
     """A good one is allowed and a bad one rejected, also without previews or a configuration."""
     missing = tmp_path / "missing.yaml"
     with Running(tls, missing, preview=preview) as server:

@@ -105,7 +105,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         add(flag, type=Path, metavar="FILE", help=summary)
     _add_own_certificates(command.add_argument_group(_OWN_TITLE))
     add("--kubeconfig", type=Path, metavar="FILE", help=_KUBECONFIG_HELP)
-    add("--preview", choices=_PREVIEWS, default=_on_or_off(on=DEFAULTS.preview), help=_PREVIEW_HELP)
+    add("--preview", choices=_PREVIEWS, default=DEFAULTS.preview, help=_PREVIEW_HELP)
     add(
         "--decision-cache",
         type=decision_count,
@@ -169,8 +169,7 @@ def run(arguments: argparse.Namespace) -> int:
                 round_interval=arguments.ca_interval,
             ),
             kubeconfig=arguments.kubeconfig,
-            preview=arguments.preview != "off",
-            preview_only=arguments.preview == "only",
+            preview=arguments.preview,
             decision_cache=arguments.decision_cache,
             log_level=arguments.log_level,
             drain_seconds=arguments.drain_seconds,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from certs.durations import Durations
 from certs.installation import WebhookConfiguration
@@ -47,9 +48,9 @@ class ServeOptions:
     durations: Durations = _DURATIONS
     #: The kubeconfig; None for the pod's service account.
     kubeconfig: Path | None = None
-    preview: bool = True
-    #: Whether to serve nothing but previews, and health; it needs no right but to read the fabrics.
-    preview_only: bool = False
+    #: Whether to serve previews. "only": and nothing else, except health; this needs no right but
+    #: to read the fabrics.
+    preview: Literal["on", "off", "only"] = "on"
     #: The time limit for computing a preview.
     preview_seconds: float = 10.0
     #: The maximum number of decisions to keep for other pods of the same workloads; 0 for none.

@@ -120,7 +120,7 @@ class WebhookServer:
         self._sources: tuple[Source, ...] = (
             self._configuration,
             certificate,
-            *(() if options.preview_only else self._sources_of_admission()),
+            *(() if options.preview == "only" else self._sources_of_admission()),
         )
         self._worker = WorkerSupervisor(self.metrics, self.log, options.preview_seconds)
         self._apps = self._applications()
@@ -296,7 +296,7 @@ class WebhookServer:
         if self._options.page_only:
             return {**page}
         health = {"health": Health(self.state, self.metrics)}
-        if self._options.preview_only:
+        if self._options.preview == "only":
             return {"preview": preview, **health}
         endpoints: dict[str, ASGIApp] = {
             MUTATE_PATH: Mutate(
@@ -308,7 +308,7 @@ class WebhookServer:
             VALIDATE_PATH: Validate(*shared, self._worker, queue),
         }
         apps: dict[str, ASGIApp] = {"mutate": AdmissionApp(endpoints, *shared), **health}
-        return {**apps, "preview": preview, **page} if self._options.preview else apps
+        return apps if self._options.preview == "off" else {**apps, "preview": preview, **page}
 
     def _listener(self, name: str) -> Listener:
         # Clients of /preview are anonymous: the API server's proxy has no client certificate.
@@ -319,7 +319,7 @@ class WebhookServer:
 
 def _require_fitting(options: ServeOptions) -> None:
     """Raise ConfigError for options that contradict each other."""
-    if options.preview_only and options.dev:
+    if options.preview == "only" and options.dev:
         raise ConfigError(
             "--preview only is for a cluster, and --dev is not; on your own computer, "
             "`rdma-webhook preview --page` serves the page alone"

@@ -30,7 +30,7 @@ def test_nothing_else_is_served_or_read(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv(IN_CLUSTER, "10.0.0.1")
     for name in ("POD_NAME", "POD_NAMESPACE"):
         monkeypatch.setenv(name, "rdma-webhook")
-    prepared = WebhookServer(ServeOptions(preview_only=True, **_FREE))  # type: ignore[arg-type]
+    prepared = WebhookServer(ServeOptions(preview="only", **_FREE))  # type: ignore[arg-type]
     _close(prepared)
     assert prepared.ports.keys() == {"preview", "health"}
     configuration, certificate = prepared._sources
@@ -53,5 +53,5 @@ def test_a_replica_reads_more(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_is_not_for_development() -> None:
     """`--dev` announces addresses of /mutate, and `preview --page` serves the page alone."""
     with pytest.raises(ConfigError, match=r"^--preview only is for a cluster, and --dev is not; "):
-        WebhookServer(ServeOptions(preview_only=True, dev=True, config=Path("missing.yaml")))
-    assert server.serve(ServeOptions(preview_only=True, dev=True)) == 2
+        WebhookServer(ServeOptions(preview="only", dev=True, config=Path("missing.yaml")))
+    assert server.serve(ServeOptions(preview="only", dev=True)) == 2

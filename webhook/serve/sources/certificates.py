@@ -50,7 +50,7 @@ def certificate_of(
     """Return the source for the options, and add its check; raise ConfigError without one."""
     if options.dev or options.tls_cert or options.tls_key:
         return FileCertificate(serving, _files(options, serving, environment), state)
-    if options.preview_only:
+    if options.preview == "only":
         return UntrustedCertificate(serving, state)
     installation = installation_of(options, environment)
     if options.durations.problem:

@@ -220,7 +220,7 @@ def test_in_a_cluster_it_manages_its_own() -> None:
 def test_previews_alone_need_no_certificate_that_is_trusted() -> None:
     """It is issued in memory, without a namespace or an API server, and renewed in time."""
     clock, state = Ticking(), State()
-    chosen = certificate_of(ServeOptions(preview_only=True), ServingContext(), state, {})
+    chosen = certificate_of(ServeOptions(preview="only"), ServingContext(), state, {})
     assert isinstance(chosen, UntrustedCertificate)
     assert [check.name for check in state.checks()] == ["certificate", "serving"]
 
@@ -254,7 +254,7 @@ def test_previews_alone_need_no_certificate_that_is_trusted() -> None:
 def test_files_may_have_the_certificate_of_a_preview(tmp_path: Path) -> None:
     """An operator whose clients verify it may have it issued elsewhere."""
     files = {"tls_cert": tmp_path / "tls.crt", "tls_key": tmp_path / "tls.key"}
-    given = ServeOptions(preview_only=True, **files)  # type: ignore[arg-type]
+    given = ServeOptions(preview="only", **files)  # type: ignore[arg-type]
     chosen = certificate_of(given, ServingContext(), State(), {})
     assert not isinstance(chosen, UntrustedCertificate)
 
