@@ -79,6 +79,7 @@ def _fabric(entry: FabricEntry) -> Fabric:
         name=entry.name,
         mode=entry.mode,
         link_layer=entry.link_layer,
+        transport=entry.transport,
         rate_gbps=entry.rate_gbps,
         hcas=tuple(dict.fromkeys(hca.partition(":")[0] for hca in entry.hcas)),
         gpu_resources=frozenset(entry.match.gpu_resources),
@@ -92,6 +93,7 @@ def _fabric(entry: FabricEntry) -> Fabric:
         socket_interface=entry.socket_interface or None,
         host_socket_interface=entry.host_socket_interface,
         networks=tuple(entry.networks),
+        annotations=dict(entry.annotations),
         shared_memory=entry.shared_memory,
         pin_selector=dict(entry.node_selector) if entry.pin == "always" else None,
     )

@@ -21,7 +21,15 @@ from webhook.config.field_types import (
     Text,
     shared_default,
 )
-from webhook.model.fabric import ClaimScope, LinkLayer, Memlock, MemoryPolicy, Mode, Nodes
+from webhook.model.fabric import (
+    ClaimScope,
+    LinkLayer,
+    Memlock,
+    MemoryPolicy,
+    Mode,
+    Nodes,
+    Transport,
+)
 from webhook.model.libraries import Library
 
 API_VERSION = "rdma.lab/v1alpha1"
@@ -235,6 +243,11 @@ class FabricEntry(Entry):
     link_layer: LinkLayer = "InfiniBand"
     """Link layer of the fabric's devices: `InfiniBand`, or `Ethernet` for RoCE."""
 
+    transport: Transport = "verbs"
+    """How NCCL reaches the devices: `verbs` with its own transport, `libfabric` with the plugin
+    aws-ofi-nccl (AWS EFA), `gib` with Google's plugin gIB. With a plugin, the webhook sets no
+    variable that names devices; `env` may choose libfabric's provider (`FI_PROVIDER: efa`)."""
+
     rate_gbps: Annotated[int | None, Field(ge=1, le=10_000)] = None
     """Rate of a device in Gb/s, which `rdma-webhook verify` expects. It does not affect pods."""
 
@@ -261,6 +274,10 @@ class FabricEntry(Entry):
 
     networks: list[Text] = shared_default([])
     """Multus networks `[namespace/]name[@interface]` to append to the networks of every pod."""
+
+    annotations: dict[str, Text] = shared_default({})
+    """Pod annotations that attach the fabric's NICs, such as GKE's `networking.gke.io/interfaces`.
+    The webhook adds those that a pod lacks."""
 
     libraries: list[Library] = shared_default(["nccl", "ucx", "gloo"])
     """Libraries whose variables the webhook sets. With `openmpi`, Open MPI's own TCP connections

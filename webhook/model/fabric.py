@@ -66,6 +66,8 @@ MemoryPolicy = Literal["drop", "keep-guaranteed", "keep"]
 #: How much memory a process without an effective IPC_LOCK may lock on the nodes.
 Memlock = Literal["unknown", "limited", "unlimited", "nri"]
 Nodes = Literal["elastic", "static"]
+#: How NCCL reaches the devices: with its own verbs, or with a plugin, aws-ofi-nccl or gIB.
+Transport = Literal["verbs", "libfabric", "gib"]
 EnvPairs = tuple[tuple[str, str], ...]
 
 
@@ -127,6 +129,7 @@ class Fabric:
     name: str
     mode: Mode = "shared-device"
     link_layer: LinkLayer = "InfiniBand"
+    transport: Transport = "verbs"
     #: The rate of one device, for comparison with benchmarks.
     rate_gbps: int | None = None
     #: The devices by exact name.
@@ -148,6 +151,8 @@ class Fabric:
     host_socket_interface: str | None = None
     #: Multus networks to append, whatever the number of devices.
     networks: tuple[str, ...] = ()
+    #: Pod annotations that attach the fabric's NICs: key → value.
+    annotations: Mapping[str, str] = field(default_factory=dict)
     shared_memory: str | None = None
     #: The nodeSelector to add; None for `pin: never`.
     pin_selector: Mapping[str, str] | None = None
@@ -172,6 +177,12 @@ class Fabric:
         written = dict(self.env.library_variables).get(IB_HCA, "")
         with_ports = f"={self.env.ucx_devices}" if written and self.env.ucx_devices else ""
         return DeviceLists(written, with_ports)
+
+    @property
+    def needs_networks(self) -> bool:
+        """Whether a pod sees a device's GIDs only through a secondary network: shared RoCE."""
+        shared = self.mode == "shared-device" and self.transport != "libfabric"
+        return shared and self.link_layer == "Ethernet"
 
     def __hash__(self) -> int:
         """Hash by identity: values cached for a fabric are valid until the next load."""

@@ -34,6 +34,13 @@ def dra(name: str = "ib", **fields: Any) -> dict[str, Any]:
     return fabric(name, **{"mode": "dra", "hcas": [], "resources": [], "claims": claims, **fields})
 
 
+def efa(**fields: Any) -> dict[str, Any]:
+    """Make a fabric of AWS EFA that has no findings."""
+    resources = [{"name": "vpc.amazonaws.com/efa", "count": "per-gpu", "devicesPerGpu": 4}]
+    plain = {"mode": "host-device", "transport": "libfabric", "hcas": [], "resources": resources}
+    return fabric(**{**plain, **fields})
+
+
 def text(*fabrics: Any, **top: Any) -> str:
     """Write a fabrics file as JSON, which is YAML too; `top`: fields next to its fabrics."""
     head = {"apiVersion": "rdma.lab/v1alpha1", "kind": "FabricConfiguration"}

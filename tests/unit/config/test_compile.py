@@ -50,6 +50,7 @@ OWN_DEVICES = fabric(
     socketInterface="net1",
     hostSocketInterface="bond0",
     networks=["lab/extra@net9"],
+    annotations={"example.com/nics": "all"},
     libraries=["nccl"],
     sharedMemory="64Gi",
     pin="always",
@@ -61,6 +62,7 @@ OTHER_MODES: list[dict[str, Any]] = [
     {"hcas": ["mlx5_4"], "qos": QOS},
     {"hcas": ..., "excludeHcas": ["mlx5_bond_0"]},
     {"hcas": ..., "hcaPrefixes": ["ibp"]},
+    {"hcas": ..., "transport": "gib"},
     {"hcas": ..., "mode": "dra", "resources": ..., "claims": [{"template": "nics"}]},
 ]
 
@@ -127,6 +129,7 @@ def test_every_field_reaches_its_record() -> None:
             socket_interface="net1",
             host_socket_interface="bond0",
             networks=("lab/extra@net9",),
+            annotations={"example.com/nics": "all"},
             shared_memory="64Gi",
             pin_selector={"zone": "a"},
         )

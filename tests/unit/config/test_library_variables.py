@@ -5,6 +5,7 @@ from typing import get_args
 import pytest
 
 from tests.builders import fabric
+from tests.unit.config.files import compiled, efa
 from webhook.config.environment import RENDER
 from webhook.config.model import FabricEntry, QosEntry
 from webhook.decide.fabric_variables import desired_env
@@ -67,3 +68,20 @@ def test_the_field_of_the_interface_says_which_variables_it_sets() -> None:
     """`socketInterface` names the variables that yield together."""
     text = FabricEntry.model_fields["socket_interface"].description or ""
     assert [name for name in SOCKET_VARIABLES if name not in text] == []
+
+
+@pytest.mark.parametrize("transport", ["libfabric", "gib"])
+def test_a_fabric_with_a_plugin(transport: str) -> None:
+    """No variable names a device: the plugin finds them; `env` has what else it needs."""
+    over_plugin = compiled(
+        **efa(transport=transport, libraries=[*LIBRARIES], env={"FI_PROVIDER": "efa"})
+    )
+    assert dict(desired_env(over_plugin, {}, host_network=False)) == {
+        "NCCL_SOCKET_IFNAME": "eth0",
+        "GLOO_SOCKET_IFNAME": "eth0",
+        "NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME": "eth0",
+        "OMPI_MCA_btl_tcp_if_include": "eth0",
+        "OMPI_MCA_oob_tcp_if_include": "eth0",
+        "PRTE_MCA_prte_if_include": "eth0",
+        "FI_PROVIDER": "efa",
+    }

@@ -265,3 +265,43 @@ def test_a_claim_that_a_fabric_lists_is_its_nic(template: str, use: bool, foreig
         resourceClaims=[{"name": "rdma", "resourceClaimTemplateName": template}],
     )
     assert (decide_on(manifest, cluster).reason is FOREIGN_NIC) is foreign
+
+
+LISTED = {INTERFACES: f"[{DEFAULT}, {ADDITIONAL}]"}
+
+
+def test_an_annotation_that_a_fabric_lists() -> None:
+    """It is that fabric's, and foreign on another fabric."""
+    lists = replace(V100, annotations={INTERFACES: "[]", "site.lab/nics": "x"})
+    other = fabric("other", gpu_resources=frozenset({"nvidia.com/a100"}))
+    cluster = decision_input(lists, other, foreign_annotations=("site.lab/nics",))
+    for written in (LISTED, {"site.lab/nics": "mine"}):
+        assert decide_on(pod(annotations=written), cluster).fabric == "v100-ib"
+    on_other = pod(gpu(limits={"nvidia.com/a100": "1"}), annotations=LISTED)
+    on_other["spec"]["containers"][0]["resources"]["limits"].pop("nvidia.com/v100", None)
+    assert decide_on(on_other, cluster).reason is FOREIGN_NIC
+    unknown = pod(container(resources=quantities({"rdma/x": "1"})), annotations=LISTED)
+    assert decide_on(unknown, cluster).reason is not FOREIGN_NIC
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [{"env": env(FI_PROVIDER="efa")}, {"command": ["sh", "-c", "FI_PROVIDER=efa train"]}],
+    ids=["env", "command"],
+)
+def test_the_provider_of_a_fabric_over_libfabric(chosen: dict[str, Any]) -> None:
+    """It is how that fabric is reached; GPUDirect-TCPX is another network."""
+    cluster = decision_input(replace(V100, transport="libfabric"))
+    assert decide_on(pod(gpu(**chosen)), cluster).fabric == "v100-ib"
+    assert decide_on(pod(gpu(**chosen)), CLUSTER).reason is FOREIGN_NIC
+    tcpx = pod(gpu(env=env(FI_PROVIDER="efa", NCCL_FASTRAK_IFNAME="eth1")))
+    assert decide_on(tcpx, cluster).reason is FOREIGN_NIC
+
+
+def test_a_launcher_on_a_fabric_over_libfabric() -> None:
+    """Its libraries of EFA are the fabric's."""
+    launcher = pod(container(command=[*MPIRUN, "-x", "LD_LIBRARY_PATH=/opt/amazon/efa/lib", "a"]))
+    cluster = decision_input(replace(V100, transport="libfabric"))
+    assert "EFA" not in decide_on(launcher, cluster).message
+    examined = examine(Pod(launcher), UserAnnotations(), cluster).applicability
+    assert not examined.uses_foreign_nic

@@ -18,6 +18,7 @@ from webhook.config.rules import (
     node_labels,
     qos,
     resources,
+    transports,
 )
 from webhook.config.rules.rule import ParsedSpec, Rule, Violation
 
@@ -25,7 +26,7 @@ __all__ = ["CODES", "RULES", "ParsedSpec", "Rule", "Violation"]
 
 _MODULES = (
     *(naming, matching, resources, node_labels, hcas, hca_prefixes, devices, device_claims),
-    *(environment, qos),
+    *(transports, environment, qos),
 )
 #: All rules, in the order of their functions, which the table in docs/configuration.md follows.
 RULES: tuple[Rule, ...] = tuple(

@@ -31,7 +31,12 @@ def roce_networks(fabric: FabricEntry) -> Iterator[Violation]:
     table there, and connecting fails. In mode `host-network`, pods use the node's interfaces; in
     mode `sr-iov`, the interface of each device moves into the pod with the device.
     """
-    if fabric.mode != "shared-device" or fabric.link_layer != "Ethernet":
+    if (
+        fabric.mode != "shared-device"
+        or fabric.link_layer != "Ethernet"
+        or fabric.transport == "libfabric"
+        or fabric.annotations
+    ):
         return
     rails = max(1, len({written.partition(":")[0] for written in fabric.hcas}))
     networks = len(fabric.networks) + sum(_network_counts(fabric))
@@ -65,12 +70,13 @@ def networks_on_host(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("warning", "Name the NetworkAttachmentDefinition in resources[].network.")
 def own_device_networks(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that has mode `sr-iov` or `host-device`, but no network.
+    """Warn about a fabric that has mode `sr-iov` or `host-device`, but no network or annotation.
 
     A warning: a Multus network moves the device into the pod, but another webhook may append that
-    network.
+    network. An EFA device, reached through libfabric, needs none.
     """
-    if fabric.mode in _NETWORK_MODES and not fabric.networks and not any(_network_counts(fabric)):
+    attached = fabric.networks or any(_network_counts(fabric)) or fabric.annotations
+    if fabric.mode in _NETWORK_MODES and not attached and fabric.transport != "libfabric":
         yield Violation(
             ("networks",),
             f"mode {fabric.mode} needs a network that moves the device into the pod",

@@ -195,6 +195,7 @@ def no_hcas(fabric: FabricEntry) -> Iterator[Violation]:
     given = any(_hcas(fabric)) or any(name in fabric.env for name in _NAMING_VARIABLES.values())
     if (
         fabric.mode not in MODES_WITH_OWN_DEVICE
+        and fabric.transport == "verbs"
         and not given
         and not _NAMING_VARIABLES.keys().isdisjoint(fabric.libraries)
     ):

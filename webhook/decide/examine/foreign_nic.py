@@ -11,8 +11,10 @@
     a daemon of GPUDirect-TCPX in the pod        tcpx-daemon, tcpgpudmarxd
     a launcher's libraries                       /opt/amazon/efa/lib
 
-A launcher has no NIC, but starts ranks that use one; hence more signs count for it. A user who
-declares that the NIC is a fabric's, by rdma.lab/fabric and rdma.lab/devices: "0", is believed.
+An annotation or a variable by which a fabric is reached (its `annotations`, its `transport`) is no
+evidence, unless the pod is on another fabric. A launcher has no NIC, but starts ranks that use one;
+hence more signs count for it. A user who declares that the NIC is a fabric's, by rdma.lab/fabric
+and rdma.lab/devices: "0", is believed.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ import orjson
 from webhook.decide.analysis import PodAnalysis
 from webhook.model.claims import fabrics_of, has_nic_of, shows_gpu_and_nic
 from webhook.model.decision import Reason
+from webhook.model.fabric import Fabric
 from webhook.model.pod import Container, Path
 from webhook.model.resources import (
     ContainerDevices,
@@ -135,19 +138,33 @@ def _pairs(analysis: PodAnalysis, container: Container) -> list[str]:
 
 def _by_annotation(analysis: PodAnalysis) -> str:
     annotations, globs = analysis.original.annotations, analysis.configuration.foreign_annotations
-    if GKE_INTERFACES in annotations and _attaches(annotations[GKE_INTERFACES]):
+    if _attaches(annotations.get(GKE_INTERFACES)) and not _is_listed(analysis, GKE_INTERFACES):
         return f"annotation {GKE_INTERFACES} attaches {_NIC}"
     for key in annotations if globs.texts else ():
-        if globs.match(key):
+        if globs.match(key) and not _is_listed(analysis, key):
             return f"annotation {key} attaches {_NIC}"
     return ""
 
 
+def _is_listed(analysis: PodAnalysis, key: str) -> bool:
+    """Return whether an annotation attaches a NIC of a fabric that may be the pod's."""
+    return any(key in fabric.annotations for fabric in _possible_fabrics(analysis))
+
+
+def _possible_fabrics(analysis: PodAnalysis) -> Collection[Fabric]:
+    """Return the pod's fabric, or all if it is unknown."""
+    if analysis.fabric is not None:
+        return (analysis.fabric,)
+    return analysis.configuration.fabrics.values()
+
+
 def _attaches(written: object) -> bool:
-    """Return whether a list of interfaces has any outside the default network.
+    """Return whether a list of interfaces has any outside the default network; None has none.
 
     An unresolved list (`${INTERFACES}`) counts as having some.
     """
+    if written is None:
+        return False
     try:
         listed = orjson.loads(written if isinstance(written, str) else "")
     except orjson.JSONDecodeError:
@@ -165,9 +182,8 @@ def _by_variable(analysis: PodAnalysis) -> str:
             return f"{evidence} in container {target.name} implies {_NIC}"
     for launcher in analysis.launchers:
         evidence = _chosen_network(analysis, launcher.path)
-        if (
-            analysis.annotations.fabric is None
-        ):  # a library of EFA is weaker evidence than the annotation
+        # A library of EFA is weaker evidence than the annotation.
+        if analysis.annotations.fabric is None and not _uses_libfabric(analysis):
             evidence = evidence or _efa(analysis, launcher.path)
         if evidence:
             return f"{evidence} in container {launcher.name} implies {_NIC}"
@@ -178,15 +194,27 @@ def _chosen_network(analysis: PodAnalysis, path: Path) -> str:
     """Return the variable with which a container chooses another network, or ""."""
     container = analysis.containers[path]
     user_env, text = container.env, container.command_text
-    if user_env.get(_PROVIDER) in _PROVIDERS:
-        return f"{_PROVIDER}={user_env[_PROVIDER]}"
-    if _PROVIDER in text and (choice := _PROVIDER_CHOICE.search(text)):
-        return f"{_PROVIDER}={choice[1]}"
+    provider = _provider(user_env.get(_PROVIDER) or "", text)
+    if provider and not _uses_libfabric(analysis):
+        return f"{_PROVIDER}={provider}"
     names = "\n".join(user_env)
     for prefix in _GPUDIRECT:
         if prefix in text or prefix in names:
             return f"{prefix}*"
     return _tcpx_plugin(user_env.get("NCCL_NET") or "", text)
+
+
+def _provider(written: str, text: str) -> str:
+    """Return the provider of a NIC without verbs that env or the command chooses, or ""."""
+    if written in _PROVIDERS:
+        return written
+    choice = _PROVIDER_CHOICE.search(text) if _PROVIDER in text else None
+    return choice[1] if choice else ""
+
+
+def _uses_libfabric(analysis: PodAnalysis) -> bool:
+    """Return whether a fabric that may be the pod's is reached by libfabric."""
+    return any(fabric.transport == "libfabric" for fabric in _possible_fabrics(analysis))
 
 
 def _tcpx_plugin(written: str, text: str) -> str:

@@ -108,7 +108,7 @@ def warn_user_values(
     """Warn about a container's `user_env` where it conflicts with `fabric_env`."""
     _warn_kept(draft, analysis, container.name, user_env, fabric_env)
     if not _SWITCHES.isdisjoint(user_env):
-        _warn_switches(draft, container.name, user_env)
+        _warn_switches(draft, analysis, container.name, user_env)
         _warn_transports(draft, analysis, container, user_env)
 
 
@@ -136,12 +136,15 @@ def _warn_kept(
             draft.warned(name, reason, f"kept {origin}; the value of {fabric} is {value}")
 
 
-def _warn_switches(draft: Draft, name: str, user_env: Mapping[str, str | None]) -> None:
+def _warn_switches(
+    draft: Draft, analysis: PodAnalysis, name: str, user_env: Mapping[str, str | None]
+) -> None:
+    assert analysis.fabric is not None
     disabled, socket = (
         transport_variables.nccl_ib_disabled(user_env),
         transport_variables.nccl_net_socket(user_env),
     )
-    if disabled:
+    if disabled and analysis.fabric.transport != "libfabric":
         draft.warned(name, IB_DISABLED, f"your NCCL_IB_DISABLE={disabled} turns NCCL's RDMA off")
     if socket:
         draft.warned(name, NET_SOCKET, f"your NCCL_NET={socket} turns NCCL's RDMA off")

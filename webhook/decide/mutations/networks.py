@@ -1,31 +1,38 @@
-"""`networks`: attach the pod to the fabric's secondary networks through Multus.
+"""`networks`: attach the pod to the fabric's secondary networks, through Multus or annotations.
 
 In a pod's own network namespace, a RoCE device has an empty GID table until a secondary network
 gives it an interface there (Mellanox/k8s-rdma-shared-dev-plugin#72). The fabric's `networks` are
 attached once, a resource's `network` once for each device. Networks that the user lists are not
-added again.
+added again. Where a cloud attaches NICs by annotations of its own (the fabric's `annotations`), as
+GKE does, those that the pod lacks are added; the user's are kept, whatever their values.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import orjson
 
 from webhook.decide.analysis import Mutation, PodAnalysis, RdmaAccess, Target
 from webhook.decide.draft import Draft
-from webhook.model.annotations import JSON_CHARACTERS, NETWORKS_ANNOTATION
+from webhook.model.annotations import JSON_CHARACTERS, NETWORKS_ANNOTATION, has_room
 from webhook.model.decision import Reason
+from webhook.model.fabric import Fabric
 from webhook.model.quantity import to_integer
 
 APPENDED = Reason("Appended", "Networks were appended to the Multus annotation.", remedy="")
+ANNOTATED = Reason(
+    "Annotated",
+    "Annotations that attach the fabric's NICs were added.",
+    remedy="",
+)
 PRESENT = Reason("Present", "The pod is already attached to all networks.", remedy="")
 NOT_CONFIGURED = Reason("NotConfigured", "The fabric has no networks.", remedy="", reportable=False)
 HOST_NETWORK = Reason(
     "HostNetwork",
-    "The pod has hostNetwork: true, so Multus adds no networks.",
+    "The pod has hostNetwork: true, so no networks can be attached to it.",
     remedy="Remove hostNetwork: true, or choose a fabric that works in the host network.",
 )
 TOO_MANY = Reason(
@@ -39,41 +46,60 @@ UNREADABLE = Reason(
     remedy="Correct the annotation k8s.v1.cni.cncf.io/networks: Multus cannot read it.",
 )
 
-_PATH = ("metadata", "annotations", NETWORKS_ANNOTATION)
+NO_ROOM = Reason(
+    "AnnotationsTooLarge",
+    "The pod's annotations leave no room for those that attach the fabric's NICs: their total "
+    "limit is 256 KiB.",
+    remedy="Shorten the pod's annotations: Kubernetes allows 256 KiB in total.",
+)
+
+_ANNOTATIONS = ("metadata", "annotations")
 #: The maximum number of a node's devices, and so of the networks for a resource.
 _MAX_DEVICES = 256
 
 
 def mutate(draft: Draft, analysis: PodAnalysis) -> None:
-    """Append the missing networks."""
+    """Append the missing networks, and add the missing annotations."""
+    assert analysis.fabric is not None
     required = _required_networks(draft, analysis)
     if required is None:
         draft.skipped("", TOO_MANY, TOO_MANY.clause)
-    elif not required:
+    elif not required and not analysis.fabric.annotations:
         draft.skipped("", NOT_CONFIGURED, NOT_CONFIGURED.clause)
     elif analysis.original.host_network:
         draft.skipped("", HOST_NETWORK, HOST_NETWORK.clause)
     else:
-        _append(draft, _namespace(analysis), required)
+        _attach(draft, analysis.fabric, _namespace(analysis), required)
 
 
-def _append(draft: Draft, namespace: str, required: list[str]) -> None:
+def _attach(draft: Draft, fabric: Fabric, namespace: str, required: list[str]) -> None:
     written = draft.view.annotation(NETWORKS_ANNOTATION) or ""
-    have = networks_of(written, namespace)
+    have = networks_of(written, namespace) if required else []
     if have is None:
-        draft.skipped(
-            "",
-            UNREADABLE,
-            f"annotation {NETWORKS_ANNOTATION} is neither a comma-separated list nor JSON",
-        )
+        message = f"annotation {NETWORKS_ANNOTATION} is neither a comma-separated list nor JSON"
+        draft.skipped("", UNREADABLE, message)
         return
     missing = _missing(required, Counter(have), namespace)
-    if not missing:
+    present = draft.view.annotations
+    added = {key: value for key, value in fabric.annotations.items() if key not in present}
+    if not missing and not added:
         draft.already("", PRESENT, PRESENT.clause)
-        return
-    missing = without_clashes(missing, written, len(have))
-    draft.set(_PATH, append_networks(written, missing))
-    draft.applied("", APPENDED, f"appended {', '.join(missing)}")
+    elif added and not has_room(present, added):
+        draft.skipped("", NO_ROOM, NO_ROOM.clause)
+    else:
+        missing = without_clashes(missing, written, len(have))
+        _write(draft, append_networks(written, missing) if missing else "", added)
+        messages = [f"appended {', '.join(missing)}"] if missing else []
+        messages += [f"added annotation {key}" for key in added]
+        draft.applied("", ANNOTATED if added else APPENDED, "; ".join(messages))
+
+
+def _write(draft: Draft, networks: str, added: Mapping[str, str]) -> None:
+    """Set Multus' annotation, unless it is "", and others."""
+    if networks:
+        draft.set((*_ANNOTATIONS, NETWORKS_ANNOTATION), networks)
+    for key, value in added.items():
+        draft.set((*_ANNOTATIONS, key), value)
 
 
 def _required_networks(draft: Draft, analysis: PodAnalysis) -> list[str] | None:
@@ -114,9 +140,18 @@ def _namespace(analysis: PodAnalysis) -> str:
 
 MUTATION = Mutation(
     name="networks",
-    summary="appends the fabric's Multus networks",
+    summary="attaches the fabric's networks, through Multus or annotations of a cloud",
     needs=RdmaAccess.FABRIC,
-    reasons=(APPENDED, PRESENT, NOT_CONFIGURED, HOST_NETWORK, TOO_MANY, UNREADABLE),
+    reasons=(
+        APPENDED,
+        ANNOTATED,
+        PRESENT,
+        NOT_CONFIGURED,
+        HOST_NETWORK,
+        TOO_MANY,
+        UNREADABLE,
+        NO_ROOM,
+    ),
     mutate=mutate,
 )
 

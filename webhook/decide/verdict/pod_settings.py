@@ -65,9 +65,9 @@ def _mode_verdict(pod: PatchedPod, fabric: Fabric) -> Verdict | None:
     if pod.analysis.original.host_network:
         return _host_network_verdict(fabric)
     networks = bool(fabric.networks) or any(resource.network for resource in fabric.resources)
-    if networks:
+    if networks or fabric.annotations:
         return _if_not_added(pod)
-    if fabric.link_layer == "Ethernet" and fabric.mode == "shared-device":
+    if fabric.needs_networks:
         problem = f"RoCE fabric {fabric.name} has no networks"
         message = f"{problem}; whether pods see GIDs depends on the driver"
         return Verdict.of(ROCE_WITHOUT_NETWORKS, message)

@@ -7,12 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.config.files import dra, fabric, findings, roce, sriov, text
+from tests.unit.config.files import dra, efa, fabric, findings, roce, sriov, text
 from webhook.config.load import parse_fabrics
 from webhook.config.rules import RULES, Rule
 
 EXPECTED = Path(__file__).with_name("rules.txt")
 
+#: Keys that give a pod devices, or privileges, or that are not a site's to set.
+POWERFUL = (
+    "cdi.k8s.io/x",
+    "devices.nri.io/pod",
+    "container.apparmor.security.beta.kubernetes.io/a",
+    "kubernetes.io/config.mirror",
+    "io.kubernetes.cri-o.Devices",
+    "rdma.lab/devices",
+    "ulimits.nri.containerd.io/container.a",
+)
 #: Rule → files that break only this rule.
 BROKEN = {
     "fabric_names": [
@@ -214,6 +224,15 @@ BROKEN = {
     "nvshmem_prefixes": [
         text(fabric(hcas=["mlx5_0", "ibp14s0"], libraries=["nvshmem"])),
         text(fabric(hcas=..., hcaPrefixes=["mlx5_1", "ibp"], libraries=["nvshmem"])),
+    ],
+    "devices_of_plugin": [
+        text(efa(hcas=["efa_0"], qos={"trafficClass": 3})),
+        text(fabric(transport="gib", hcas=..., excludeHcas=["mlx5_0"])),
+        text(fabric(transport="gib", hcas=..., hcaPrefixes=["rocep"])),
+    ],
+    "annotation_keys": [
+        text(fabric(annotations=dict.fromkeys(POWERFUL, "x"))),
+        text(fabric(annotations={"k8s.v1.cni.cncf.io/networks": "lab/a", "a b": "x"})),
     ],
     "roce_networks": [
         text(roce(networks=[])),

@@ -52,7 +52,7 @@ def test_a_host_network_pod_is_left_alone() -> None:
             "",
             "skipped",
             "HostNetwork",
-            "the pod has hostNetwork: true, so Multus adds no networks",
+            "the pod has hostNetwork: true, so no networks can be attached to it",
         )
     ]
     assert annotation(decision) is None
@@ -206,3 +206,49 @@ def test_deciding_again_changes_nothing(member: Any, written: str | None) -> Non
     """The second call finds all networks in place."""
     first = decide_on(attached(written, gpu(count=4)), decision_input(member))
     assert decide_on(defaulted(first.pod), decision_input(member)).patch == ()
+
+
+INTERFACES = "networking.gke.io/interfaces"
+CLOUD = fabric(
+    gpu_resources=GPU,
+    annotations={"networking.gke.io/default-interface": "eth0", INTERFACES: "[1]"},
+)
+
+
+def test_annotations_of_a_cloud_are_added() -> None:
+    """Those that the user wrote stay, whatever their values."""
+    cluster = decision_input(CLOUD)
+    decision = decide_on(pod(annotations={INTERFACES: "mine"}), cluster)
+    assert outcomes_of(decision, NAME) == [
+        ("", "applied", "Annotated", "added annotation networking.gke.io/default-interface")
+    ]
+    annotations = decision.pod["metadata"]["annotations"]
+    assert annotations["networking.gke.io/default-interface"] == "eth0"
+    assert annotations[INTERFACES] == "mine"
+    again = decide_on(decision.pod, cluster)
+    assert [outcome[1:3] for outcome in outcomes_of(again, NAME)] == [("already", "Present")]
+    (outcome,) = outcomes_of(decide_on(pod(hostNetwork=True), cluster), NAME)
+    assert outcome[1:3] == ("skipped", "HostNetwork")
+
+
+def test_annotations_next_to_networks() -> None:
+    """One outcome names both; an unreadable list of networks stops both."""
+    both = decision_input(fabric(gpu_resources=GPU, networks=("a",), annotations={"b/c": "d"}))
+    decision = decide_on(attached("x"), both)
+    assert outcomes_of(decision, NAME) == [
+        ("", "applied", "Annotated", "appended a; added annotation b/c")
+    ]
+    assert annotation(decision) == "x,a"
+    (outcome,) = outcomes_of(decide_on(attached("{"), both), NAME)
+    assert outcome[2] == "Unreadable"
+
+
+def test_annotations_need_room() -> None:
+    """The API server rejects a pod with more than 256 KiB of annotations."""
+    full = pod(annotations={"a": "x" * (256 * 1024 - 5000)})
+    large = fabric(gpu_resources=GPU, annotations={"b/c": "x" * 1000})
+    (outcome,) = outcomes_of(decide_on(full, decision_input(large)), NAME)
+    assert outcome[1:3] == ("skipped", "AnnotationsTooLarge")
+    small = fabric(gpu_resources=GPU, annotations={"b/c": "x"})
+    (outcome,) = outcomes_of(decide_on(full, decision_input(small)), NAME)
+    assert outcome[1:3] == ("applied", "Annotated")

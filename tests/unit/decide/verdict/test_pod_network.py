@@ -49,6 +49,8 @@ def test_shared_roce_needs_networks() -> None:
     assert (
         judged(pod(), decision_input(on(link_layer="Ethernet", networks=("lab/net",)))) == EQUIPPED
     )
+    for reached in ({"annotations": {"a/b": "c"}}, {"transport": "libfabric"}):
+        assert judged(pod(), decision_input(on(link_layer="Ethernet", **reached))) == EQUIPPED
     device = (RdmaResource(name="rdma/x", network="lab/net"),)
     assert judged(pod(), decision_input(on(link_layer="Ethernet", resources=device))) == EQUIPPED
 

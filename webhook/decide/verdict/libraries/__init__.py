@@ -24,6 +24,11 @@ from webhook.decide.verdict.libraries.nccl import (
     judge_nccl,
     nccl_switched_off_by,
 )
+from webhook.decide.verdict.libraries.over_libfabric import (
+    NOT_OVER_LIBFABRIC,
+    is_over_libfabric,
+    judge_over_libfabric,
+)
 from webhook.decide.verdict.libraries.parameter_server import (
     PARAMETER_SERVER_REASONS,
     judge_parameter_server,
@@ -40,6 +45,7 @@ from webhook.decide.verdict.libraries.usage import with_libraries_shown_by
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
 from webhook.model.config_maps import keys_in_env
 from webhook.model.decision import Reason, Verdict
+from webhook.model.fabric import Transport
 from webhook.model.names import enumerated
 from webhook.model.pod import Container
 from webhook.model.pod.hooks import hook_commands
@@ -108,6 +114,7 @@ LIBRARY_REASONS = (
     *MPI_REASONS,
     *PARAMETER_SERVER_REASONS,
     GLOO_OVER_TCP,
+    NOT_OVER_LIBFABRIC,
 )
 
 
@@ -181,7 +188,10 @@ def with_libraries(pod: PatchedPod) -> PatchedPod:
 def _verdicts(pod: PatchedPod, patched: PatchedTarget) -> Iterator[tuple[TrafficLibrary, Verdict]]:
     for library, judge in _JUDGES.items():
         if library in patched.carriers:
-            verdict = judge(pod, patched) or _unseen(patched, library)
+            if is_over_libfabric(pod, library):
+                verdict = judge_over_libfabric(patched, library)
+            else:
+                verdict = judge(pod, patched) or _unseen(patched, library)
             if verdict is not None:
                 yield library, verdict
 
@@ -232,6 +242,14 @@ def _able(names: list[TrafficLibrary]) -> str:
     return f" (but {enumerated(names)} can use RDMA either way)" if names else ""
 
 
+#: A fabric's transport → NCCL with the plugin that admission cannot see.
+_PLUGIN_CLAUSES: dict[Transport, str] = {
+    "verbs": "",
+    "libfabric": "NCCL (the image must contain its plugin for libfabric, aws-ofi-nccl)",
+    "gib": "NCCL (the pod must mount Google's plugin gIB)",
+}
+
+
 def libraries_of(pod: PatchedPod) -> tuple[TrafficLibrary, ...]:
     """List the libraries that move the pod's data between nodes, each once."""
     targets = pod.decisive_targets
@@ -244,9 +262,11 @@ def clause_on_libraries(pod: PatchedPod) -> str:
     "" for NCCL alone, and if none is visible.
     """
     libraries = libraries_of(pod)
-    if libraries in ((), ("NCCL",)):
+    plugin = _PLUGIN_CLAUSES[pod.used_fabric.transport] if pod.used_fabric is not None else ""
+    if libraries in ((), ("NCCL",)) and not plugin:
         return ""
-    return f"{enumerated(libraries)}{_switched_off(pod)}"
+    names = [plugin if plugin and name == "NCCL" else name for name in libraries]
+    return f"{enumerated(names)}{_switched_off(pod)}"
 
 
 def _switched_off(pod: PatchedPod) -> str:
