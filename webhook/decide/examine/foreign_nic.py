@@ -11,10 +11,10 @@
     a daemon of GPUDirect-TCPX in the pod        tcpx-daemon, tcpgpudmarxd
     a launcher's libraries                       /opt/amazon/efa/lib
 
-An annotation or a variable by which a fabric is reached (its `annotations`, its `transport`) is no
-evidence, unless the pod is on another fabric. A launcher has no NIC, but starts ranks that use one;
-hence more signs count for it. A user who declares that the NIC is a fabric's, by rdma.lab/fabric
-and rdma.lab/devices: "0", is believed.
+An annotation or a variable of a fabric (its `annotations`, its `transport`) is no evidence, unless
+the pod is on another fabric. A launcher has no NIC, but starts ranks that use one; hence more signs
+count for it. A user who declares that the NIC is a fabric's, by rdma.lab/fabric and
+rdma.lab/devices: "0", is believed.
 """
 
 from __future__ import annotations

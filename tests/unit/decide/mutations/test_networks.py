@@ -233,13 +233,13 @@ def test_annotations_of_a_cloud_are_added() -> None:
 
 def test_annotations_next_to_networks() -> None:
     """One outcome names both; an unreadable list of networks stops both."""
-    both = decision_input(fabric(gpu_resources=GPU, networks=("a",), annotations={"b/c": "d"}))
-    decision = decide_on(attached("x"), both)
+    cluster = decision_input(fabric(gpu_resources=GPU, networks=("a",), annotations={"b/c": "d"}))
+    decision = decide_on(attached("x"), cluster)
     assert outcomes_of(decision, NAME) == [
         ("", "applied", "Annotated", "appended a; added annotation b/c")
     ]
     assert annotation(decision) == "x,a"
-    (outcome,) = outcomes_of(decide_on(attached("{"), both), NAME)
+    (outcome,) = outcomes_of(decide_on(attached("{"), cluster), NAME)
     assert outcome[2] == "Unreadable"
 
 

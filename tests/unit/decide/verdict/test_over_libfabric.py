@@ -88,7 +88,7 @@ BACKEND = "SGLANG_DISAGGREGATION_NIXL_BACKEND"
     ],
 )
 def test_other_libraries(backend: str, variables: dict[str, str], verdict: tuple[str, str]) -> None:
-    """They use libfabric if a variable says so, and else perhaps."""
+    """They use libfabric if a variable chooses it; without one, the verdict stays open."""
     server = pod(gpu(command=[*SGLANG, backend], env=env(**variables)))
     assert judged(server, EFA) == verdict
     assert judged(pod(gpu(command=[*SGLANG, backend]))) == EQUIPPED

@@ -38,7 +38,7 @@ def is_over_libfabric(pod: PatchedPod, library: TrafficLibrary) -> bool:
 
 
 def judge_over_libfabric(patched: PatchedTarget, library: TrafficLibrary) -> Verdict | None:
-    """Return the verdict on a library that may not use libfabric; None if a variable says so."""
+    """Return the verdict on a library that may not use libfabric; None if a variable chooses it."""
     _, backend = nixl_backend(patched.effective_env)
     transport = patched.effective_env.get("NVSHMEM_REMOTE_TRANSPORT") or ""
     chosen = {"NIXL": backend, "NVSHMEM": transport}.get(library, "")
