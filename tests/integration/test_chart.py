@@ -6,6 +6,7 @@ A site that changes from one to the other, or compares them, gets the same insta
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from functools import cache
@@ -27,6 +28,7 @@ from tests.integration.helm import (
     labels_of,
     rendered,
 )
+from tests.integration.promtool import promtool, rule_file
 
 #: kustomize gives these kinds a namespace, which the API server ignores.
 _CLUSTER_SCOPED = {"FlowSchema", "PriorityLevelConfiguration"}
@@ -164,6 +166,44 @@ def test_monitoring(version: str) -> None:
     """The folder monitoring; its rules contain templates of Prometheus, which Helm leaves alone."""
     chart = rendered(version, "--set=monitoring.enabled=true")
     assert_same(chart, site(resources=("monitoring",)))
+
+
+@each_version
+def test_the_address_of_the_runbook(version: str, tmp_path: Path) -> None:
+    """Alerts link to their sections there, by the value and by the fields of the page.
+
+    The page also has a command for rules without the operator, whose file then has the same links.
+    """
+    page = (MANIFESTS.parent / "docs/installation.md").read_text(encoding="utf-8")
+    _, _, block = page.partition("<!-- runbook -->\n```yaml\n")
+    text, rest = block.split("```", 1)
+    fields = yaml.safe_load(text)
+    assert fields.pop("components") == ["rdma-webhook/manifests/components/runbook-url"]
+    address = "https://git.example/rdma-webhook/blob/main/docs/alerts.md"
+    chart = rendered(version, f"--set=monitoring.enabled=true,monitoring.runbookUrl={address}")
+    links_added = site(
+        resources=("monitoring",), components=("runbook-url",), fields=yaml.safe_dump(fields)
+    )
+    assert_same(chart, links_added)
+    spec = chart["PrometheusRule", "rdma-webhook", "rdma-webhook"]["spec"]
+    links = links_of(spec)
+    assert links == {alert: f"{address}#{alert.lower()}" for alert in links}
+    assert len(links) > 15
+
+    file = rule_file(tmp_path)
+    command = rest.partition("```console\n$ ")[2].partition("\n```")[0]
+    subprocess.run(["sh", "-c", command.replace("alert-rules.yaml", str(file))], check=True)
+    assert links_of(yaml.safe_load(file.read_text(encoding="utf-8"))) == links
+    for rules in (spec, yaml.safe_load(file.read_text(encoding="utf-8"))):
+        file.write_text(yaml.safe_dump(rules), encoding="utf-8")
+        checked = promtool("check", "rules", file)
+        assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def links_of(spec: Document) -> dict[str, str]:
+    """Return alert -> the address of its section."""
+    (group,) = spec["groups"]
+    return {rule["alert"]: rule["annotations"].get("runbook_url", "") for rule in group["rules"]}
 
 
 @pytest.mark.parametrize("overlay", ["self-managed", "cert-manager"])

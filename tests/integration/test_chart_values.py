@@ -209,6 +209,10 @@ def test_values_of_traffic_and_monitoring() -> None:
         ),
         ("labels.helm\\.sh/chart=a", "at '/labels/helm.sh~1chart': false schema"),
         ("networkPolicy.apiServer={10.0.0.1}", "at '/networkPolicy/apiServer/0': '10.0.0.1' does"),
+        (
+            "monitoring.runbookUrl=docs/alerts.md",
+            "at '/monitoring/runbookUrl': 'docs/alerts.md' does not match pattern",
+        ),
         ("extraEnv[0].name=POD_NAME", "at '/extraEnv/0/name': 'not' failed"),
         ("extraArgs={debug}", "at '/extraArgs/0': 'debug' does not match pattern '^-'"),
     ],
