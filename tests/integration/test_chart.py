@@ -176,7 +176,7 @@ def test_the_address_of_the_runbook(version: str, tmp_path: Path) -> None:
     """
     page = (MANIFESTS.parent / "docs/installation.md").read_text(encoding="utf-8")
     _, _, block = page.partition("<!-- runbook -->\n```yaml\n")
-    text, rest = block.split("```", 1)
+    text, after = block.split("```", 1)
     fields = yaml.safe_load(text)
     assert fields.pop("components") == ["rdma-webhook/manifests/components/runbook-url"]
     address = "https://git.example/rdma-webhook/blob/main/docs/alerts.md"
@@ -191,7 +191,7 @@ def test_the_address_of_the_runbook(version: str, tmp_path: Path) -> None:
     assert len(links) > 15
 
     file = rule_file(tmp_path)
-    command = rest.partition("```console\n$ ")[2].partition("\n```")[0]
+    command = after.partition("```console\n$ ")[2].partition("\n```")[0]
     subprocess.run(["sh", "-c", command.replace("alert-rules.yaml", str(file))], check=True)
     assert links_of(yaml.safe_load(file.read_text(encoding="utf-8"))) == links
     for rules in (spec, yaml.safe_load(file.read_text(encoding="utf-8"))):
