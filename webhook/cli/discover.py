@@ -251,7 +251,7 @@ def _write_files(
     if arguments.plugin is not None:
         _write_plugin(arguments.plugin, discovery, options)
     if arguments.svg is not None:
-        _write_over(arguments.svg, picture(discovery.fabrics))
+        _write_over(arguments.svg, picture(discovery))
     if arguments.html is not None:
         _write_over(arguments.html, site_page(discovery))
 

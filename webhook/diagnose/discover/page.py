@@ -3,87 +3,93 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from html import escape
 from pathlib import Path
 
 from webhook.diagnose.discover.discovery import Discovery, unplaced_nodes
+from webhook.diagnose.discover.marks import Mark, MarkedNodes, findings_by_node, marked_nodes
 from webhook.diagnose.discover.output import UNPLACED_TITLE, findings_title, summary
 from webhook.diagnose.discover.plan import FabricPlan
-from webhook.diagnose.discover.svg import picture
-from webhook.diagnose.discover.used_ports import EqualNodes, ShownPort, equal_nodes
-from webhook.model.finding import Finding
-from webhook.model.names import natural_key, shortened_list
-from webhook.text.escape import visible, visible_lines
+from webhook.diagnose.discover.svg import picture_strips
+from webhook.diagnose.discover.used_ports import ShownPort
+from webhook.model.names import natural_key
+from webhook.text.web_page import (
+    Heading,
+    document,
+    finding_list,
+    html_sign,
+    html_text,
+    scrolling,
+    text_block,
+)
 
 _STYLE = Path(__file__).with_name("site_page.css")
-_HEAD = """<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>Fabrics</title>
-"""
+_LEAD = "The RDMA fabrics that follow from what tools show of the nodes."
 
 
 def site_page(discovery: Discovery) -> str:
     """Return the page."""
-    return "".join(_parts(discovery))
+    counts = summary(discovery)
+    heading = Heading("rdma-webhook discover", f"Fabrics: {counts}", html_text(counts), _LEAD)
+    return "".join(document(heading, _STYLE, _main(discovery)))
 
 
-def _parts(discovery: Discovery) -> Iterator[str]:
-    yield f"{_HEAD}<style>\n{_STYLE.read_text(encoding='utf-8')}</style>\n"
-    yield f"<h1>{summary(discovery)}</h1>\n"
-    yield f'<div class="picture">\n{picture(discovery.fabrics)}</div>\n'
+def _main(discovery: Discovery) -> Iterator[str]:
     if discovery.findings:
         yield f"<h2>{findings_title(discovery)}</h2>\n"
-        yield f'<ul class="findings">\n{"".join(map(_finding_item, discovery.findings))}</ul>\n'
+        yield from finding_list(discovery.findings)
+    yield "<h2>Picture</h2>\n"
+    yield scrolling("Picture of the fabrics", "".join(picture_strips(discovery)), "picture")
+    named = findings_by_node(discovery.findings)
     for plan in discovery.fabrics:
-        yield f"<h2>{_escape(plan.name)}</h2>\n<p>{_escape(plan.description)}</p>\n"
-        yield _table(plan)
-    if unplaced := "".join(_unplaced_items(discovery)):
+        yield f"<h2>{html_text(plan.name)}</h2>\n<p>{html_text(plan.description)}</p>\n"
+        yield _table(plan, marked_nodes(plan, named))
+    if unplaced := "".join(_unplaced_nodes(discovery)):
         yield f"<h2>{UNPLACED_TITLE}</h2>\n<ul>\n{unplaced}</ul>\n"
-    yield f"<h2>fabrics.yaml</h2>\n<pre>{escape(visible_lines(discovery.text))}</pre>\n"
+    yield f"<h2>fabrics.yaml</h2>\n{text_block('fabrics.yaml', discovery.text)}"
 
 
-def _unplaced_items(discovery: Discovery) -> Iterator[str]:
+def _unplaced_nodes(discovery: Discovery) -> Iterator[str]:
     for name, reason in unplaced_nodes(discovery):
-        yield f"<li><b>{_escape(name)}</b>: {_escape(reason)}</li>\n"
+        yield f"<li><b>{html_text(name)}</b>: {html_text(reason)}</li>\n"
 
 
-def _escape(text: str) -> str:
-    return escape(visible(text))
-
-
-def _finding_item(finding: Finding) -> str:
-    names = shortened_list(finding.location.nodes)
-    nodes = f"<b>{_escape(names)}</b>: " if names else ""
-    remedy = f'<br><span class="remedy">{_escape(finding.remedy)}</span>' if finding.remedy else ""
-    level = finding.level
-    return f'<li class="{level}">{level}: {nodes}{_escape(finding.text)}{remedy}</li>\n'
-
-
-def _table(plan: FabricPlan) -> str:
-    groups = equal_nodes(plan)
-    devices = sorted({port.name for group in groups for port in group.ports}, key=natural_key)
-    machine_type = ("Machine type",) if any(group.machine_type for group in groups) else ()
+def _table(plan: FabricPlan, groups: Sequence[MarkedNodes]) -> str:
+    devices = sorted({port.name for group in groups for port in group.nodes.ports}, key=natural_key)
+    is_named = any(group.nodes.machine_type for group in groups)
+    machine_type = ("Machine type",) if is_named else ()
     heads = ("Nodes", *machine_type, "GPUs", "Firmware", *devices)
-    heading = "".join(f"<th>{_escape(head)}</th>" for head in heads)
-    rows = "".join(_row(group, devices, named=bool(machine_type)) for group in groups)
-    return f'<div class="scroll"><table>\n<tr>{heading}</tr>\n{rows}</table></div>\n'
+    heading = "".join(f'<th scope="col">{html_text(head)}</th>' for head in heads)
+    rows = "".join(_row(group, devices, is_named=is_named) for group in groups)
+    table = f"<table>\n<thead><tr>{heading}</tr></thead>\n<tbody>\n{rows}</tbody></table>"
+    return scrolling(f"Nodes of {plan.name}", table)
 
 
-def _row(group: EqualNodes, devices: Sequence[str], *, named: bool) -> str:
-    """Return the row of a group; `named` adds the column for the machine type."""
-    ports = {port.name: port for port in group.ports}
-    machine_type = (group.machine_type or "-",) if named else ()
-    texts = (*machine_type, group.gpus or "unknown", group.firmware or "-")
-    cells = "".join(f"<td>{_escape(text)}</td>" for text in texts)
-    port_cells = "".join(_cell(ports.get(device)) for device in devices)
-    return f'<tr><td class="nodes">{_escape(group.title)}</td>{cells}{port_cells}</tr>\n'
+def _row(group: MarkedNodes, devices: Sequence[str], *, is_named: bool) -> str:
+    """Return the row of a group; `is_named` adds the column for the machine type."""
+    nodes = group.nodes
+    ports = {port.name: port for port in nodes.ports}
+    machine_type = (nodes.machine_type or "-",) if is_named else ()
+    texts = (*machine_type, nodes.gpus or "unknown", nodes.firmware or "-")
+    cells = "".join(f'<td class="words">{html_text(text)}</td>' for text in texts)
+    port_cells = "".join(_cell(group, ports.get(device)) for device in devices)
+    head = f'<th scope="row" class="nodes">{html_text(nodes.title)}{_marks(group.marks)}</th>'
+    return f"<tr>{head}{cells}{port_cells}</tr>\n"
 
 
-def _cell(port: ShownPort | None) -> str:
+def _cell(group: MarkedNodes, port: ShownPort | None) -> str:
     if port is None:
         return "<td>-</td>"
+    marks = group.marks_of(port)
+    sign = next((html_sign(mark.level) for mark in marks if not mark.words), "")
     text = f"({port.rate_or_state})" if port.condition == "unused" else port.rate_or_state
-    return f'<td class="{port.condition}">{_escape(text)}</td>'
+    signed = f"{sign} {html_text(text)}".lstrip()
+    return f'<td class="{port.condition}">{signed}{_marks(marks)}</td>'
+
+
+def _marks(marks: Sequence[Mark]) -> str:
+    """Return the signs and words of the marks that have words."""
+    return "".join(
+        f'<span class="marks {mark.level}">{html_sign(mark.level)} {html_text(mark.words)}</span>'
+        for mark in marks
+        if mark.words
+    )

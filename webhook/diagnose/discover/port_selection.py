@@ -17,7 +17,7 @@ from webhook.model.finding import Location
 #: The distances of nvidia-smi topo -m, nearest first.
 DISTANCES = ("PIX", "PXB", "PHB", "NODE", "SYS")
 #: At these distances, a GPU and a NIC share a PCIe switch, so the NIC serves the GPU.
-_NEAR = DISTANCES[:2]
+NEAR = DISTANCES[:2]
 
 
 class CardKind(NamedTuple):
@@ -102,14 +102,14 @@ def _weight(
     card_kind: CardKind, ports: Sequence[MergedPort], distances: Mapping[str, str]
 ) -> tuple[bool, float, bool, int, str]:
     """Return the rank of a kind of card: near GPUs first, then by the total rate of its ports."""
-    near = any(distances.get(port.device or "") in _NEAR for port in ports)
+    near = any(distances.get(port.device or "") in NEAR for port in ports)
     total_rate = sum(port.rate_gbps or 0 for port in ports)
     return near, total_rate, card_kind.link_layer == "InfiniBand", len(ports), str(card_kind.kind)
 
 
 def _near_ports(ports: Sequence[MergedPort], distances: Mapping[str, str]) -> list[MergedPort]:
     """Leave out the ports far from every GPU, if other ports of the same card are near one."""
-    near = [port for port in ports if distances.get(port.device or "") in _NEAR]
+    near = [port for port in ports if distances.get(port.device or "") in NEAR]
     if not near:
         return list(ports)
     return [port for port in ports if port in near or (port.device or "") not in distances]

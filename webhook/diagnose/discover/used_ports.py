@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypeVar
 
 from webhook.diagnose.discover.plan import FabricPlan
-from webhook.diagnose.discover.port_selection import DISTANCES, NodePorts
+from webhook.diagnose.discover.port_selection import DISTANCES, NEAR, NodePorts
 from webhook.diagnose.discover.site import MergedNode, MergedPort
 from webhook.model.names import natural_key, shortened_list
 
@@ -20,10 +20,17 @@ class ShownPort(NamedTuple):
     name: str
     #: The rate in Gb/s or the state: "200", "Down", "unknown".
     rate_or_state: str
-    #: fine, slow, down or unknown; unused if the fabric does not use it.
+    #: fine, slow, down or unknown; unused if the fabric does not use it; missing if other nodes
+    #: have it.
     condition: str
     #: The GPUs nearest to it.
     gpus: tuple[str, ...]
+    #: The RDMA device.
+    device: str = ""
+    #: How far the nearest GPUs are: PIX, PXB, ...; "" if unknown.
+    distance: str = ""
+    #: The GPUs behind the same PCIe switches, each with its distance: PIX or PXB.
+    links: tuple[tuple[str, str], ...] = ()
 
 
 class EqualNodes(NamedTuple):
@@ -87,13 +94,25 @@ def gpus_text(node: MergedNode) -> str:
 
 
 def _shown_port(port: MergedPort, node_ports: NodePorts, plan: FabricPlan) -> ShownPort:
-    nearest = nearest_gpus(node_ports.node, port.device or "")
+    gpus, distance = nearest_gpus(node_ports.node, port.device or "") or ((), "")
+    condition = _condition(port, node_ports, plan)
+    device = port.device or ""
     return ShownPort(
         port.name,
         _rate_or_state(port),
-        _condition(port, node_ports, plan),
-        nearest[0] if nearest else (),
+        condition,
+        gpus,
+        device,
+        distance,
+        () if condition == "unused" else _links(node_ports.node, device),
     )
+
+
+def _links(node: MergedNode, device: str) -> tuple[tuple[str, str], ...]:
+    """Return the GPUs that share PCIe switches with a device, each with its distance."""
+    rows = {(row.gpu, row.distance) for row in node.distances if row.nic == device}
+    near = (pair for pair in rows if pair[1] in NEAR)
+    return tuple(sorted(near, key=lambda pair: natural_key(pair[0])))
 
 
 def _rate_or_state(port: MergedPort) -> str:

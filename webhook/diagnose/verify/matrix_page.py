@@ -6,8 +6,7 @@ the reason and the remedy.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from html import escape
+from collections.abc import Iterator
 from pathlib import Path
 
 from webhook.diagnose.verify.fault_localization import localize_faults
@@ -24,19 +23,26 @@ from webhook.diagnose.verify.matrix import (
 )
 from webhook.diagnose.verify.matrix_output import SUSPECTS, expectations
 from webhook.diagnose.verify.results import BenchmarkResult, NodePair, RunReport
-from webhook.model.finding import Finding, Level
+from webhook.model.finding import LEVELS
 from webhook.model.names import shortened_list
-from webhook.text.escape import visible
 from webhook.text.findings import tally
 from webhook.text.terminal import SIGNS
+from webhook.text.web_page import (
+    Heading,
+    document,
+    finding_list,
+    html_sign,
+    html_text,
+    remedy,
+    scrolling,
+)
 
 _STYLE = Path(__file__).with_name("matrix_page.css")
-_HEAD = """<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-"""
+_LEAD = "Measured bandwidths and latencies between nodes, compared with what the fabric can carry."
+_SIGN_LEGEND = (
+    f"{', '.join(f'{SIGNS[level].text} {level}' for level in LEVELS if level != 'info')}, "
+    "· not measured; a cell that is not ok links to its finding"
+)
 #: The most nodes whose names fit side by side above their columns.
 _SIDE_BY_SIDE = 8
 #: The most statements of a code, and the most pairs of a sentence, that are written out.
@@ -62,21 +68,31 @@ class _Page:
 
     def parts(self) -> Iterator[str]:
         """Yield the page in order."""
-        yield f"{_HEAD}<title>{_html(self._report.name)}: {_html(self._report.fabric)}</title>\n"
-        yield f"<style>\n{_STYLE.read_text(encoding='utf-8')}</style>\n"
-        yield from self._summary()
-        yield from _suspects([*localize_faults(self._matrix), *self._report.findings])
+        report, worst = self._report, self._report.evaluation.worst
+        heading = Heading(
+            "rdma-webhook verify run",
+            f"{report.fabric}: {report.name}",
+            f'<span class="{worst.level}">{html_sign(worst.level)} {html_text(report.fabric)}: '
+            f"{worst.level} ({html_text(worst.code)})</span>",
+            _LEAD,
+        )
+        return document(heading, _STYLE, self._main())
+
+    def _main(self) -> Iterator[str]:
+        yield from self._facts()
+        suspects = [*localize_faults(self._matrix), *self._report.findings]
+        if suspects:
+            yield f"<h2>{SUSPECTS}</h2>\n"
+            yield from finding_list(suspects)
         yield from self._tables()
         if self._groups:
             yield "<h2>Findings</h2>\n"
         for group in self._groups:
             yield from _finding_group(group, self._anchors[group_key(group.finding)])
 
-    def _summary(self) -> Iterator[str]:
+    def _facts(self) -> Iterator[str]:
         report, evaluation = self._report, self._report.evaluation
-        worst = evaluation.worst
-        yield f'<h1 class="{worst.level}">{_sign(worst.level)} {_html(report.fabric)}: '
-        yield f"{worst.level} ({_html(worst.code)})</h1>\n<dl>\n"
+        yield '<dl class="facts">\n'
         facts = {
             "Run": report.name,
             "Nodes": str(len(self._matrix.nodes)),
@@ -84,10 +100,11 @@ class _Page:
             "Results": tally(evaluation.levels),
             "Image": report.image,
             "Expected": "; ".join(expectations(evaluation)),
+            "Signs": _SIGN_LEGEND if self._matrix.cells else "",
         }
         for name, value in facts.items():
             if value:
-                yield f"<dt>{name}</dt><dd>{_html(value)}</dd>\n"
+                yield f"<dt>{name}</dt><dd>{html_text(value)}</dd>\n"
         yield "</dl>\n"
 
     def _tables(self) -> Iterator[str]:
@@ -107,33 +124,45 @@ class _Page:
         """Yield a heat map: a row for each client, a column for each server."""
         nodes = self._matrix.nodes
         css_class = ' class="many"' if len(nodes) > _SIDE_BY_SIDE else ""
-        yield f'<h2>{_html(title)}</h2>\n<div class="scroll"><table{css_class}>\n'
+        yield f"<h2>{html_text(title)}</h2>\n"
+        yield scrolling(title, "".join(self._heat_map(cells, css_class)))
+
+    def _heat_map(self, cells: Cells, css_class: str) -> Iterator[str]:
+        nodes = self._matrix.nodes
+        yield f"<table{css_class}>\n"
         yield "<caption>Gb/s; rows are clients, which send, and columns are servers</caption>\n"
         yield "<thead><tr><td></td>"
         for number, node in enumerate(nodes, 1):
-            yield f'<th scope="col" title="{_html(node)}"><span>{number} {_html(node)}</span></th>'
+            name = html_text(node)
+            yield f'<th scope="col" title="{name}"><span>{number} {name}</span></th>'
         yield "</tr></thead>\n<tbody>\n"
         for number, client in enumerate(nodes, 1):
-            yield f'<tr><th scope="row" title="{_html(client)}">{number} {_html(client)}</th>'
+            name = html_text(client)
+            yield f'<tr><th scope="row" title="{name}">{number} {name}</th>'
             for server in nodes:
                 yield self._cell(cells.get(NodePair(client, server)), diagonal=client == server)
             yield "</tr>\n"
-        yield "</tbody></table></div>\n"
+        yield "</tbody></table>"
 
     def _list(self) -> Iterator[str]:
         """Yield a table with a row for each pair, and a column for each device."""
+        yield "<h2>Pairs</h2>\n"
+        yield scrolling("Pairs", "".join(self._rows_of_pairs()))
+
+    def _rows_of_pairs(self) -> Iterator[str]:
         cells_by_series = self._matrix.cells_by_series
-        yield '<h2>Pairs</h2>\n<div class="scroll"><table>\n'
-        yield "<caption>Gb/s</caption>\n"
+        yield "<table>\n<caption>Gb/s</caption>\n"
         yield '<thead><tr><th scope="col">client</th><th scope="col">server</th>'
-        yield "".join(f'<th scope="col">{_html(series.title)}</th>' for series in cells_by_series)
+        yield "".join(
+            f'<th scope="col">{html_text(series.title)}</th>' for series in cells_by_series
+        )
         yield "</tr></thead>\n<tbody>\n"
         for pair in self._matrix.cells:
-            yield f'<tr><th scope="row">{_html(pair.client)}</th>'
-            yield f'<th scope="row">{_html(pair.server)}</th>'
+            yield f'<tr><th scope="row">{html_text(pair.client)}</th>'
+            yield f'<th scope="row">{html_text(pair.server)}</th>'
             yield "".join(self._cell(cells.get(pair)) for cells in cells_by_series.values())
             yield "</tr>\n"
-        yield "</tbody></table></div>\n"
+        yield "</tbody></table>"
 
     def _cell(self, cell: MatrixCell | None, *, diagonal: bool = False) -> str:
         if cell is None:
@@ -141,20 +170,11 @@ class _Page:
         result = cell.worst
         finding = result.finding
         title = f"{pair_title(cell.pair)}: {finding.text} {finding.remedy}".rstrip()
-        label = f"{_sign(finding.level)} {cell.number_text}".rstrip()
+        label = f"{html_sign(finding.level)} {cell.number_text}".rstrip()
         anchor = self._anchors.get(group_key(finding))
         linked = f'<a href="#{anchor}">{label}</a>' if anchor else label
         shade = f"{finding.level} t{_tenths(result)}"
-        return f'<td class="{shade}" title="{_html(title)}">{linked}</td>'
-
-
-def _html(words: str) -> str:
-    return escape(visible(words))
-
-
-def _sign(level: Level) -> str:
-    """Return the sign of a level, and the level itself for screen readers."""
-    return f'<span aria-hidden="true">{SIGNS[level].text}</span><i>{level}</i>'
+        return f'<td class="{shade}" title="{html_text(title)}">{linked}</td>'
 
 
 def _tenths(result: BenchmarkResult) -> int:
@@ -166,36 +186,20 @@ def _tenths(result: BenchmarkResult) -> int:
     return max(0, min(10, int(10 * result.gbps / result.expected)))
 
 
-def _suspects(suspects: Sequence[Finding]) -> Iterator[str]:
-    if not suspects:
-        return
-    yield f'<h2>{SUSPECTS}</h2>\n<ul class="findings">\n'
-    for suspect in suspects:
-        remedy = (
-            f'<br><span class="remedy">{_html(suspect.remedy)}</span>' if suspect.remedy else ""
-        )
-        yield (
-            f'<li class="{suspect.level}">{_sign(suspect.level)} '
-            f"{_html(suspect.text)}{remedy}</li>\n"
-        )
-    yield "</ul>\n"
-
-
 def _finding_group(group: FindingGroup, anchor: str) -> Iterator[str]:
     finding = group.finding
     yield f'<section id="{anchor}" class="{finding.level}">\n'
-    yield f"<h3>{_sign(finding.level)} {_html(finding.code)}</h3>\n<ul>\n"
+    yield f"<h3>{html_sign(finding.level)} {html_text(finding.code)}</h3>\n<ul>\n"
     yield from map(_statement, group.statements[:_MAX_STATEMENTS])
     omitted = sum(len(statement.pairs) for statement in group.statements[_MAX_STATEMENTS:])
     if omitted:
         yield f"<li>and {omitted} more, in the tables above</li>\n"
     yield "</ul>\n"
-    if finding.remedy:
-        yield f'<p class="remedy">{_html(finding.remedy)}</p>\n'
+    yield remedy(finding)
     yield "</section>\n"
 
 
 def _statement(statement: PairStatement) -> str:
     test_text = f"{statement.test_title}, " if statement.test_title else ""
     subject = f"{test_text}{shortened_list(statement.names, _MAX_PAIRS)}"
-    return f"<li><b>{_html(subject)}:</b> {_html(statement.text)}</li>\n"
+    return f"<li><b>{html_text(subject)}:</b> {html_text(statement.text)}</li>\n"

@@ -35,7 +35,7 @@ def _everything(node: Node, count: int) -> None:
     discover_text(discovery, width=120, color=False)
     discover_form(discovery)
     plugin_files(discovery.accepted_fabrics, DiscoverOptions())
-    picture(discovery.fabrics)
+    picture(discovery)
     site_page(discovery)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from tests.unit.diagnose.discover.observed_nodes import (
+    IBSTAT,
     discovered,
     down,
     ethernet,
@@ -16,8 +17,11 @@ from tests.unit.diagnose.discover.observed_nodes import (
     observed,
     port,
 )
+from tests.unit.diagnose.verify.page_tables import tables_of
 from webhook.diagnose.discover.page import site_page
-from webhook.diagnose.discover.svg import picture
+from webhook.diagnose.discover.svg import picture, picture_strips
+from webhook.diagnose.tools.observations import CounterObservation
+from webhook.model.finding import Finding, Location
 
 _SVG = "{http://www.w3.org/2000/svg}"
 
@@ -28,6 +32,16 @@ def words(svg: str) -> list[str]:
     return ["".join(element.itertext()) for element in root.iter(f"{_SVG}text")]
 
 
+def headings(page: str) -> list[str]:
+    """Return the headings of the columns of a page's first table."""
+    return tables_of(page)[0].columns
+
+
+def row(page: str, name: str) -> list[str]:
+    """Return the cells of a row of a page's first table."""
+    return tables_of(page)[0].rows[name]
+
+
 def test_ports_show_their_rate_or_state() -> None:
     """The picture has devices, rates, states and GPUs, and marks unused ports."""
     bond = ethernet("mlx5_bond_0", rate_gbps=10.0, device_id=0x1015)
@@ -35,8 +49,8 @@ def test_ports_show_their_rate_or_state() -> None:
         "n1": observed(port("mlx5_0"), bond, gpus(number=2), near("GPU0", "mlx5_0")),
         "n2": observed(down("mlx5_0"), bond, gpus(number=2), near("GPU0", "mlx5_0")),
     }
-    texts = words(picture(discovered(nodes).fabrics))
-    assert {"n1", "n2", "200 Gb/s", "Down", "unused, 10", "InfiniBand network, 200 Gb/s"} <= {
+    texts = words(picture(discovered(nodes)))
+    assert {"n1", "n2", "200 Gb/s", "✘ Down", "unused, 10", "InfiniBand network, 200 Gb/s"} <= {
         *texts
     }
 
@@ -45,7 +59,7 @@ def test_equal_nodes_are_drawn_once() -> None:
     """63 equal nodes and a different one make two boxes."""
     nodes = {f"n{at:02}": observed(port("mlx5_0"), gpus()) for at in range(63)}
     nodes["n63"] = observed(down("mlx5_0"), gpus())
-    svg = picture(discovered(nodes).fabrics)
+    svg = picture(discovered(nodes))
     assert svg.count('class="node"') == 2
     assert "n00, n01, n02 and 60 more (63 nodes)" in words(svg)
 
@@ -54,7 +68,7 @@ def test_names_from_nodes_are_escaped() -> None:
     """Text from nodes never becomes markup."""
     nodes = {"<script>&\u202e": observed(port("mlx5_0"), gpus("NVIDIA <b>&"))}
     discovery = discovered(nodes)
-    svg = picture(discovery.fabrics)
+    svg = picture(discovery)
     assert "<script>&\\u202e" in words(svg)
     page = site_page(discovery)
     assert "<script>" not in page
@@ -69,7 +83,7 @@ def test_the_page_needs_nothing_else() -> None:
     assert "src=" not in page
     assert "href=" not in page
     assert "url(" not in page
-    assert "prefers-color-scheme:dark" in page
+    assert "(prefers-color-scheme:dark)" in page
 
 
 def test_the_page_has_the_findings() -> None:
@@ -78,25 +92,29 @@ def test_the_page_has_the_findings() -> None:
     page = site_page(discovered(nodes))
     assert "<h1>2 nodes, 1 fabric, 1 error</h1>" in page
     assert "<h2>What to fix first</h2>" in page
-    assert '<li class="error">error: <b>n2</b>: mlx5_0 is Down<br><span class="remedy">' in page
+    sign = '<span class="sign" aria-hidden="true">✘</span><i>error</i>'
+    assert f'<li class="error">{sign} <b>n2:</b> mlx5_0 is Down <code' in page
+    assert '<code class="soft">PortIsDown</code><p class="remedy">Check the cable' in page
+    assert page.index("What to fix first") < page.index("<svg")
     page = site_page(discovered({"n<1": observed(port("mlx5_0", state=None), gpus())}))
     assert "<h2>Findings</h2>" in page
-    assert '<li class="warning">warning: <b>n&lt;1</b>: the state of' in page
+    assert "<i>warning</i> <b>n&lt;1:</b> the state of" in page
 
 
 def test_no_fabric_is_a_picture_too() -> None:
     """It states that no fabric was found."""
-    assert words(picture(())) == ["No fabrics found."]
+    assert words(picture(discovered({}))) == ["No fabrics found."]
 
 
 def test_many_ports_stay_inside_their_box() -> None:
     """More than eight ports continue in a second row, each with its line to the network."""
     ports = [port(f"mlx5_{at}") for at in range(16)]
-    svg = picture(discovered({"n1": observed(ports, gpus())}).fabrics)
+    svg = picture(discovered({"n1": observed(ports, gpus())}))
     root = ET.fromstring(svg)
     (box,) = (element for element in root.iter(f"{_SVG}rect") if element.get("class") == "node")
     right = float(box.get("x", "")) + float(box.get("width", ""))
-    drawn = [element for element in root.iter(f"{_SVG}rect") if element.get("class") == "fine"]
+    rects = root.iter(f"{_SVG}rect")
+    drawn = [rect for rect in rects if (rect.get("class"), rect.get("width")) == ("fine", "100")]
     assert len(drawn) == 16
     assert all(
         float(element.get("x", "")) + float(element.get("width", "")) <= right for element in drawn
@@ -108,16 +126,16 @@ def test_many_long_names_fit_into_their_box() -> None:
     """The title has as many names as fit, and the number of all; the tooltip has the report's."""
     name = "gpu-superpod-rack{:02}.cluster.example.com"
     nodes = {name.format(at): observed(port("mlx5_0"), gpus()) for at in range(64)}
-    svg = picture(discovered(nodes).fabrics)
+    svg = picture(discovered(nodes))
     first, second = name.format(0), name.format(1)
-    assert f"</title>64 nodes: {first[:32]}…</text>" in svg
+    assert f"</title>64 nodes: {first[:29]}…</text>" in svg
     assert f"<title>{first}, {second}, {name.format(2)} and 61 more (64 nodes)</title>" in svg
 
 
 def test_a_long_name_of_a_device_is_set_closer() -> None:
     """The letters stay within the port; above twenty, they are cut, with a full tooltip."""
     nodes = {"n1": observed(port("mlx5_0"), port("rdmaP23800p0s2"), port("x" * 30), gpus())}
-    svg = picture(discovered(nodes).fabrics)
+    svg = picture(discovered(nodes))
     assert re.search(r'textLength="94" lengthAdjust="spacingAndGlyphs">rdmaP23800p0s2<', svg)
     assert f"<title>{'x' * 30}</title>{'x' * 19}…</text>" in svg
     assert not re.search(r"textLength[^>]*>mlx5_0<", svg)
@@ -127,7 +145,7 @@ def test_without_gpus_there_is_no_room_for_them() -> None:
     """The words of a node are directly below its ports."""
 
     def height(*observations: Any) -> int:
-        svg = picture(discovered({"n1": observed(port("mlx5_0"), *observations)}).fabrics)
+        svg = picture(discovered({"n1": observed(port("mlx5_0"), *observations)}))
         match = re.search(r'class="node"[^>]* height="(\d+)"', svg)
         assert match
         return int(match[1])
@@ -140,9 +158,9 @@ def test_lines_pass_a_second_row_of_ports() -> None:
     names = [f"mlx5_{at}" for at in range(16)]
     near_all = [near(f"GPU{at // 2}", name) for at, name in enumerate(names)]
     nodes = {"n1": observed(*map(port, names), near_all, gpus())}
-    drawn = re.findall(r'class="near" d="([^"]+)"', picture(discovered(nodes).fabrics))
+    drawn = re.findall(r'class="pix" d="([^"]+)"', picture(discovered(nodes)))
     next_to = [path for path in drawn if re.fullmatch(r"M\d+ \d+h-2V\d+L\d+ \d+", path)]
-    below = [path for path in drawn if re.fullmatch(r"M\d+ \d+L\d+ \d+", path)]
+    below = [path for path in drawn if re.fullmatch(r"M\d+ \d+V\d+L\d+ \d+", path)]
     assert (len(next_to), len(below)) == (8, 8)
 
 
@@ -159,8 +177,167 @@ def test_a_known_machine_type_is_shown() -> None:
     """Without any, the table has no column for it."""
     nodes = {"n1": observed(port("mlx5_0"), gpus(), node_property("product", "DGXA100"))}
     page = site_page(discovered(nodes))
-    assert "<th>Nodes</th><th>Machine type</th><th>GPUs</th>" in page
-    assert '<td class="nodes">n1</td><td>DGX A100</td><td>8 NVIDIA-A100-SXM4-40GB</td>' in page
+    assert headings(page)[:3] == ["Nodes", "Machine type", "GPUs"]
+    assert row(page, "n1")[:2] == ["DGX A100", "8 NVIDIA-A100-SXM4-40GB"]
     page = site_page(discovered({"n1": observed(port("mlx5_0"), gpus())}))
-    assert "<th>Nodes</th><th>GPUs</th>" in page
-    assert '<td class="nodes">n1</td><td>8 NVIDIA-A100-SXM4-40GB</td>' in page
+    assert headings(page)[:2] == ["Nodes", "GPUs"]
+    assert row(page, "n1")[0] == "8 NVIDIA-A100-SXM4-40GB"
+
+
+def paths(svg: str, kind: str) -> list[str]:
+    """Return the lines of a kind."""
+    return re.findall(rf'<path class="{kind}" d="([^"]+)"', svg)
+
+
+def test_a_line_to_each_gpu_behind_the_same_switches() -> None:
+    """PIX and PXB differ in style; there is no line for longer ways, nor for an unused port."""
+    bond = ethernet("mlx5_bond_0", rate_gbps=10.0, device_id=0x1015)
+    topology = [
+        near("GPU0", "mlx5_0"),
+        near("GPU1", "mlx5_0", "PXB"),
+        near("GPU2", "mlx5_0", "PHB"),
+        near("GPU0", "mlx5_bond_0"),
+        near("GPU1", "mlx5_bond_0", "PXB"),
+        near("GPU2", "mlx5_bond_0", "NODE"),
+    ]
+    nodes = {"n1": observed(port("mlx5_0"), bond, gpus(number=3), topology)}
+    svg = picture(discovered(nodes))
+    legend_line = "h18"
+    assert len([line for line in paths(svg, "pix") if legend_line not in line]) == 1
+    assert len([line for line in paths(svg, "pxb") if legend_line not in line]) == 1
+    kinds = set(re.findall(r'<path class="(\w+)"', svg))
+    assert kinds == {"pix", "pxb", "fine", "trunk"}
+
+
+def test_a_tooltip_has_what_is_known_of_a_port() -> None:
+    """Its rate, its GPUs with their distance, and the sentences of findings."""
+    nodes = {
+        "n1": observed(port("mlx5_0"), port("mlx5_1"), gpus(), near("GPU0", "mlx5_0")),
+        "n2": observed(down("mlx5_0"), port("mlx5_1"), gpus()),
+    }
+    svg = picture(discovered(nodes))
+    assert "<g><title>mlx5_0: 200 Gb/s\nnearest: GPU0 (PIX)</title>" in svg
+    assert "<g><title>mlx5_1: 200 Gb/s</title>" in svg
+    assert "<g><title>mlx5_0: Down\n✘ mlx5_0 is Down</title>" in svg
+
+
+def test_the_legend_explains_what_is_drawn_and_nothing_else() -> None:
+    """A fabric without faults has one kind of port."""
+    nodes = {"n1": observed(port("mlx5_0"), gpus(number=1), near("GPU0", "mlx5_0"))}
+    meanings = ["Active", "at most one PCIe bridge to the GPU (PIX)"]
+    assert words(picture(discovered(nodes)))[-2:] == meanings
+    complete = [port("mlx5_0"), port("mlx5_1"), port("mlx5_2")]
+    slow = [*complete[:2], port("mlx5_2", rate_gbps=100.0)]
+    nodes = {"n1": observed(complete, gpus()), "n2": observed(slow, gpus())}
+    meanings = ["Active", "not Active, or slower than the fabric"]
+    assert words(picture(discovered(nodes)))[-2:] == meanings
+
+
+def test_a_missing_card_is_drawn() -> None:
+    """Where other nodes have it, without a line to the network; the finding is below the node."""
+    complete = observed(port("mlx5_0"), port("mlx5_1"), gpus(number=2))
+    nodes = {"n1": complete, "n2": complete, "n3": observed(port("mlx5_1"), gpus(number=2))}
+    svg = picture(discovered(nodes))
+    assert svg.count('class="missing"') == 2  # and in the legend
+    assert paths(svg, "missing") == []
+    assert "missing" in words(svg)
+    line = "✘ only 1 of the fabric's devices is present, but 2 other nodes have 2"
+    assert any(text.endswith(line) or text.startswith(line[:36]) for text in words(svg))
+
+
+def test_words_of_findings_make_ports_higher() -> None:
+    """They are in the port, below its rate; GPUs are below all ports."""
+
+    def heights(*observations: Any) -> set[str]:
+        svg = picture(discovered({"n1": observed(port("mlx5_0"), port("mlx5_1"), *observations)}))
+        return set(re.findall(r'class="fine" x="\d+" y="\d+" width="100" height="(\d+)"', svg))
+
+    counter = CounterObservation(IBSTAT, "mlx5_0", 1, "symbol_error", 1)
+    assert heights() == {"44"}
+    assert heights(counter) == {"60"}
+    svg = picture(discovered({"n1": observed(port("mlx5_0"), counter)}))
+    assert "! errors counted" in words(svg)
+
+
+def test_at_most_three_lines_of_findings_below_a_node() -> None:
+    """Of more, the last line counts the others, and its tooltip has them."""
+    ports = [port("mlx5_0"), *(port(f"mlx5_{at}", state=None, rate_gbps=None) for at in (1, 2))]
+    discovery = discovered({"n1": observed(ports)})
+    texts = ("one", "two", "three", "four")
+    findings = [Finding("error", text, text, "", Location(nodes=("n1",))) for text in texts]
+
+    def lines(count: int) -> list[str]:
+        svg = picture(discovery._replace(findings=tuple(findings[:count])))
+        return re.findall('<text class="error" [^>]*>(.*?)</text>', svg, re.DOTALL)
+
+    assert lines(3) == ["✘ one", "✘ three", "✘ two"]
+    tooltip = "<title>✘ three\\n✘ two</title>"
+    assert lines(4) == ["✘ four", "✘ one", f"{tooltip}and 2 more findings"]
+
+
+def test_the_page_ends_no_sheet_within_a_box() -> None:
+    """On the page, each row of boxes is an SVG of its own; together they are the picture."""
+    nodes = {
+        f"n{at}": observed(port("mlx5_0", firmware=f"20.{at}"), gpus(number=1)) for at in range(7)
+    }
+    discovery = discovered(nodes)
+    strips = list(picture_strips(discovery))
+    boxes = [re.findall("view[bB]ox=.0 (.*?) 1120 (.*?).( |>)", strip)[0][:2] for strip in strips]
+    tops, heights = zip(*(map(int, box) for box in boxes), strict=True)
+    assert len(strips) == 4
+    assert [*tops[1:], sum(heights)] == [
+        top + height for top, height in zip(tops, heights, strict=True)
+    ]
+    assert f'height="{sum(heights)}"' in picture(discovery)
+    assert [strip.count("<style>") for strip in strips] == [1, 0, 0, 0]
+    assert ["role=" in strip for strip in strips] == [True, False, False, False]
+    assert all("aria-hidden" in strip for strip in strips[1:])
+    for strip in strips:
+        ET.fromstring(strip)
+
+
+def test_the_line_of_the_network_reaches_the_last_row() -> None:
+    """It passes each row but the last, where it turns to the ports."""
+    nodes = {
+        f"n{at}": observed(port("mlx5_0", firmware=f"20.{at}"), gpus(number=1)) for at in range(7)
+    }
+    first, second, last, _ = picture_strips(discovered(nodes))
+    bottoms = []
+    for strip in (first, second, last):
+        (trunk,) = paths(strip, "trunk")
+        match = re.fullmatch(r"M32 (\d+)V(\d+)M32 (\d+)H\d+", trunk)
+        assert match
+        start, end, turn = map(int, match.groups())
+        bottoms.append((start, end))
+        assert start < turn <= end
+    assert bottoms[0][1] == bottoms[1][0]
+    assert bottoms[1][1] == bottoms[2][0]
+    assert bottoms[2][1] - bottoms[2][0] == 17
+
+
+def test_a_marked_cell_has_its_sign() -> None:
+    """The table of the page needs no colors, either."""
+    nodes = {
+        "n1": observed(port("mlx5_0"), port("mlx5_1"), gpus()),
+        "n2": observed(
+            down("mlx5_0"),
+            port("mlx5_1"),
+            gpus(),
+            CounterObservation(IBSTAT, "mlx5_1", 1, "symbol_error", 1),
+        ),
+    }
+    page = site_page(discovered(nodes))
+    assert headings(page) == ["Nodes", "GPUs", "Firmware", "mlx5_0", "mlx5_1"]
+    assert row(page, "n1")[-2:] == ["200", "200"]
+    assert row(page, "n2")[-2:] == ["✘error Down", "200!warning errors counted"]
+
+
+def test_firmware_that_does_not_fit_has_its_own_line() -> None:
+    """It is not cut: a finding may be about it."""
+    for product, lines in (
+        ("A100", ["8 A100, firmware 20.38.1900"]),
+        ("NVIDIA A100-SXM4-40GB", ["8 NVIDIA-A100-SXM4-40GB", "firmware 20.38.1900"]),
+    ):
+        nodes = {"n1": observed(port("mlx5_0", firmware="20.38.1900"), gpus(product))}
+        texts = words(picture(discovered(nodes)))
+        assert texts[texts.index("n1") + 1 :][: len(lines)] == lines

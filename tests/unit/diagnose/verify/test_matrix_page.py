@@ -86,7 +86,8 @@ def test_cells_link_to_their_findings(report: RunReport) -> None:
     assert cells
     for cell in cells:
         assert ("href" in cell) == ('class="error' in cell)
-    assert '<a href="#c1"><span aria-hidden="true">✘</span><i>error</i></a>' in page
+    sign = '<span class="sign" aria-hidden="true">✘</span><i>error</i>'
+    assert f'<a href="#c1">{sign}</a>' in page
 
 
 def test_the_pointer_brings_up_reason_and_remedy(report: RunReport) -> None:
@@ -115,7 +116,7 @@ def test_each_shade_has_its_rule(report: RunReport) -> None:
         assert f".t{shade} {{ --t: {shade}; }}" in page
     for level in ("ok", "warning", "unsure", "error"):
         assert f"td.{level} {{ background:" in page
-        assert page.count(f"--{level}: #") == 2  # light and dark
+        assert page.count(f" --{level}: #") == 2  # light and dark
 
 
 def test_what_concerns_the_whole_run(report: RunReport) -> None:
@@ -123,7 +124,7 @@ def test_what_concerns_the_whole_run(report: RunReport) -> None:
     page = matrix_page(report)
     match = re.search('<ul class="findings">(.*?)</ul>', page, re.DOTALL)
     assert match
-    findings = re.findall("<li class=.(\\w+).>.*</i> (.*?)<br>", match[1])
+    findings = re.findall("<li class=.(\\w+).>.*</i> (.*?) <code", match[1])
     assert [level for level, _ in findings] == ["error", "error", "unsure"]
     assert findings[0][1].startswith("All 6 measurements with mlx5_1 of c are bad (6 errors).")
     assert findings[1][1].startswith("Bad measurements of a → b (1 error).")

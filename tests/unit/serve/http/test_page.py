@@ -14,14 +14,16 @@ from webhook.serve.http.query import prefers_html
 from webhook.serve.metrics import Metrics
 from webhook.serve.state import State
 from webhook.serve.worker_supervisor import WorkerSupervisor
+from webhook.text.web_page import STYLE_SHEET
 
 FOLDER = Path(page.__file__).parent
 #: Each address of the page, with the file there and its media type.
 FILES = {
-    "/": ("index.html", "text/html; charset=utf-8"),
-    "/page.css": ("page.css", "text/css; charset=utf-8"),
-    "/page.js": ("page.js", "text/javascript; charset=utf-8"),
-    "/rows.js": ("rows.js", "text/javascript; charset=utf-8"),
+    "/": (FOLDER / "index.html", "text/html; charset=utf-8"),
+    "/page.css": (FOLDER / "page.css", "text/css; charset=utf-8"),
+    "/page.js": (FOLDER / "page.js", "text/javascript; charset=utf-8"),
+    "/rows.js": (FOLDER / "rows.js", "text/javascript; charset=utf-8"),
+    "/web_page.css": (STYLE_SHEET, "text/css; charset=utf-8"),
 }
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -43,18 +45,18 @@ def get(path: str, method: str = "GET", **headers: str) -> Answer:
 
 def test_the_folder_has_these_files_and_no_others() -> None:
     """Whatever is in the folder besides Python is part of the page, and no file is missing."""
-    files = {file.name for file in FOLDER.iterdir() if file.suffix != ".py" and file.is_file()}
-    assert files == {name for name, _ in FILES.values()}
+    files = {file for file in FOLDER.iterdir() if file.suffix != ".py" and file.is_file()}
+    assert {*files, STYLE_SHEET} == {file for file, _ in FILES.values()}
     assert set(page.page_files()) == set(FILES)
 
 
 @pytest.mark.parametrize("path", FILES)
 def test_each_file_is_served(path: str) -> None:
     """The answer is the file, byte for byte, with a media type that a browser requires."""
-    name, media_type = FILES[path]
+    file, media_type = FILES[path]
     answer = get(path, accept=CURL)
     assert answer.status == 200
-    assert answer.body == (FOLDER / name).read_bytes()
+    assert answer.body == file.read_bytes()
     assert answer.headers["content-type"] == media_type
 
 
@@ -73,10 +75,10 @@ def test_nothing_else_is_served(path: str) -> None:
 
 
 def test_another_folder_can_be_served(tmp_path: Path) -> None:
-    """Only the three types of file are taken, with any name."""
+    """Only the three types of file are taken, with any name, and the shared style sheet."""
     for name in ("index.html", "more.js", "notes.txt", "__init__.py", "page.css"):
         (tmp_path / name).write_text(name)
-    assert set(page.page_files(tmp_path)) == {"/", "/more.js", "/page.css"}
+    assert set(page.page_files(tmp_path)) == {"/", "/more.js", "/page.css", "/web_page.css"}
 
 
 @pytest.mark.parametrize("path", FILES)
@@ -208,4 +210,5 @@ def test_the_page_loads_its_own_files_by_relative_addresses() -> None:
     """So it works at /, at /preview, and below any path of a proxy."""
     parser = _Addresses()
     parser.feed((FOLDER / "index.html").read_text("utf-8"))
-    assert {"page.css", "page.js"} <= set(parser.read) <= {"page.css", "page.js", "data:,"}
+    own = {"web_page.css", "page.css", "page.js"}
+    assert own <= set(parser.read) <= {*own, "data:,"}

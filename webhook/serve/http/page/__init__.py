@@ -1,8 +1,8 @@
 """The page on which people paste a manifest and read what the webhook would do with it.
 
 This folder has its files, `index.html`, `page.css`, `page.js` and `rows.js`; each is served below
-`/`, the index at `/` itself. They are read once, at the start, and send nothing but the text to
-`/preview`.
+`/`, the index at `/` itself, and so is the style sheet that the page shares with the documents of
+the command line. They are read once, at the start, and send nothing but the text to `/preview`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from fastapi import Request, Response
+
+from webhook.text.web_page import STYLE_SHEET
 
 _FOLDER = Path(__file__).parent
 _INDEX = "index.html"
@@ -53,7 +55,7 @@ class PageFile:
 
 def page_files(folder: Path = _FOLDER) -> dict[str, PageFile]:
     """Return the files of the page by the path of their address; "/" is the index."""
-    files = (file for file in folder.iterdir() if file.suffix in _MEDIA_TYPES)
+    files = (file for file in (STYLE_SHEET, *folder.iterdir()) if file.suffix in _MEDIA_TYPES)
     return {_path(file.name): PageFile(file) for file in files}
 
 

@@ -310,8 +310,8 @@ function warningsPart(decision, answer) {
     sentences.push([`${subject}: ${outcome.message}`, outcome.reason]);
   }
   const items = sentences.filter(([sentence]) => sentence).map(([sentence, code]) =>
-    el("li", {}, ...prose(sentence), code && codeLink(code, sentence, answer)));
-  return items.length > 0 && section("Warnings", el("ul", { class: "warnings" }, ...items));
+    el("li", { class: "warning" }, ...prose(sentence), code && codeLink(code, sentence, answer)));
+  return items.length > 0 && section("Warnings", el("ul", { class: "findings" }, ...items));
 }
 
 /** @param {Decision} decision @param {Preview} answer */

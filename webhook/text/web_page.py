@@ -1,0 +1,119 @@
+"""Self-contained HTML documents, with the style sheet and the header of the page.
+
+People send these documents by mail, so each has its style inside, no script, and no address of
+another file. The page itself loads the same style sheet.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from html import escape
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from webhook.model.finding import Finding, Level
+from webhook.model.names import shortened_list
+from webhook.text.escape import visible, visible_lines
+from webhook.text.terminal import SIGNS
+
+STYLE_SHEET = Path(__file__).with_name("web_page.css")
+_HEAD = """<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+"""
+_QUOTED = re.compile("`([^`]+)`")
+_COLOR = re.compile(r"--([\w-]+): (#\w+);")
+
+
+class Heading(NamedTuple):
+    """What is at the top of a document."""
+
+    #: The command that wrote it.
+    command: str
+    #: The title of the window.
+    title: str
+    #: The main heading, as HTML.
+    h1: str
+    #: A sentence on what the document shows; "" for none.
+    lead: str = ""
+
+
+def document(heading: Heading, style: Path, main: Iterable[str]) -> Iterator[str]:
+    """Yield a document: its style, its header and its main part, which is HTML."""
+    yield f"{_HEAD}<title>{html_text(heading.title)}</title>\n"
+    yield f"<style>\n{_sheet(STYLE_SHEET)}{_sheet(style)}</style>\n"
+    yield f'<header>\n<p class="brand">{html_text(heading.command)}</p>\n<h1>{heading.h1}</h1>\n'
+    if heading.lead:
+        yield f'<p class="lead">{html_text(heading.lead)}</p>\n'
+    yield '</header>\n<main class="document">\n'
+    yield from main
+    yield "</main>\n"
+
+
+def _sheet(file: Path) -> str:
+    return file.read_text(encoding="utf-8")
+
+
+def colors(scheme: Literal["light", "dark"]) -> dict[str, str]:
+    """Return the colors of the style sheet by name, such as "ink": "#1f2328"."""
+    light, dark, *_ = _sheet(STYLE_SHEET).split("@media")
+    return dict(_COLOR.findall(light if scheme == "light" else dark))
+
+
+def html_text(text: str) -> str:
+    """Return text as HTML, with escapes in place of invisible characters."""
+    return escape(visible(text))
+
+
+def html_sentence(text: str) -> str:
+    """Return a sentence as HTML, with what stands between backquotes as code."""
+    return _QUOTED.sub(r"<code>\1</code>", html_text(text))
+
+
+def html_sign(level: Level) -> str:
+    """Return the sign of a level, and the level itself for screen readers."""
+    return f'<span class="sign" aria-hidden="true">{SIGNS[level].text}</span><i>{level}</i>'
+
+
+def finding_list(findings: Iterable[Finding]) -> Iterator[str]:
+    """Yield a list of findings, each with its code and its remedy."""
+    yield '<ul class="findings">\n'
+    for finding in findings:
+        yield f'<li class="{finding.level}">{html_sign(finding.level)} {_subject(finding)}'
+        yield f"{html_sentence(finding.text)} {html_code(finding.code)}"
+        yield remedy(finding)
+        yield "</li>\n"
+    yield "</ul>\n"
+
+
+def _subject(finding: Finding) -> str:
+    """Name the nodes, unless the sentence does."""
+    names = shortened_list(finding.location.nodes)
+    named = any(node in finding.text for node in finding.location.nodes)
+    return f"<b>{html_text(names)}:</b> " if names and not named else ""
+
+
+def html_code(code: str) -> str:
+    """Return a code, which `rdma-webhook why CODE` explains."""
+    return f'<code class="soft">{html_text(code)}</code>'
+
+
+def remedy(finding: Finding) -> str:
+    """Return the remedy as a paragraph; "" if there is none."""
+    return f'<p class="remedy">{html_sentence(finding.remedy)}</p>' if finding.remedy else ""
+
+
+def scrolling(name: str, content: str, kind: str = "") -> str:
+    """Return a part that scrolls to the side, also by keyboard; `name` is for screen readers."""
+    label = f'tabindex="0" role="region" aria-label="{html_text(name)}"'
+    return f'<div class="{f"scroll {kind}".rstrip()}" {label}>\n{content}</div>\n'
+
+
+def text_block(name: str, lines: str) -> str:
+    """Return lines of a file, as they are."""
+    label = f'tabindex="0" role="region" aria-label="{html_text(name)}"'
+    return f'<pre class="text" {label}>{escape(visible_lines(lines))}</pre>\n'
