@@ -17,7 +17,7 @@ def test_an_empty_page_says_what_to_do(visit: Visit) -> None:
     """Without a text, two lines and an example; nothing is requested."""
     expect(visit.result).to_contain_text("Paste a pod")
     expect(visit.result).to_contain_text("The verdict appears here")
-    assert visit.requests == ["", "page.css", "page.js", "rows.js"]
+    assert visit.requests == ["", "web_page.css", "page.css", "page.js", "rows.js"]
     visit.button("See an example").click()
     expect(visit.headline).to_have_text("equipped for RDMA over v100-ib")
 
@@ -96,7 +96,7 @@ def test_a_text_that_is_too_large_is_not_sent(visit: Visit) -> None:
     second = FilePayload(name="b.yaml", mimeType="text/yaml", buffer=b"x" * ((4 << 20) + 1))
     visit.page.locator("#file").set_input_files([first, second])
     expect(visit.result).to_contain_text("larger than 8 MiB")
-    assert visit.requests == ["", "page.css", "page.js", "rows.js"]
+    assert visit.requests == ["", "web_page.css", "page.css", "page.js", "rows.js"]
 
 
 @pytest.mark.parametrize(
