@@ -179,6 +179,12 @@ class Fabric:
         return DeviceLists(written, with_ports)
 
     @property
+    def nccl_file(self) -> str:
+        """The file with NCCL's settings: RCCL, for AMD's GPUs, has its own (src/misc/param.cc)."""
+        of_amd = any(name.startswith("amd.com/") for name in self.gpu_resources)
+        return "/etc/rccl.conf" if of_amd else "/etc/nccl.conf"
+
+    @property
     def needs_networks(self) -> bool:
         """Whether a pod sees a device's GIDs only through a secondary network: shared RoCE."""
         shared = self.mode == "shared-device" and self.transport != "libfabric"

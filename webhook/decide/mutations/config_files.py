@@ -1,5 +1,7 @@
 """`config-files`: mount NCCL's settings as /etc/nccl.conf, which sshd's children read as well.
 
+On a fabric with AMD's GPUs, the file is /etc/rccl.conf, with the same variables.
+
 A process that sshd starts does not inherit the container's environment. NCCL reads this file
 last and never overrides the environment with it (nccl, src/misc/param.cc). `configFiles: auto`
 mounts it in MPI workers, in containers whose command names sshd (a mount is harmless if sshd does
@@ -16,6 +18,7 @@ from webhook.decide.draft import Draft
 from webhook.decide.fabric_variables import desired_env
 from webhook.decide.launchers.roles import may_lack_env
 from webhook.decide.settings.written_files import changes_files
+from webhook.decide.shell.argv import basename
 from webhook.model.annotations import NCCL_CONF_ANNOTATION, has_room, size_of
 from webhook.model.decision import Reason
 from webhook.model.fabric import GLOO_SOCKET, NCCL_SOCKET, Fabric
@@ -86,14 +89,11 @@ def _fits(value: str) -> bool:
 # Thus no namespace needs a ConfigMap from us.
 
 KEY = "nccl.conf"
-FILE = f"/etc/{KEY}"
 VOLUME_NAME = "rdma-lab-nccl-conf"
 ANNOTATION = ("metadata", "annotations", NCCL_CONF_ANNOTATION)
 
 _FIELD = {"fieldPath": f"metadata.annotations['{NCCL_CONF_ANNOTATION}']"}
 _VOLUME = {"name": VOLUME_NAME, "downwardAPI": {"items": [{"path": KEY, "fieldRef": _FIELD}]}}
-#: With a subPath, so that the rest of /etc stays the image's.
-_MOUNT = {"name": VOLUME_NAME, "mountPath": FILE, "subPath": KEY, "readOnly": True}
 
 
 def is_name_taken(pod: Pod) -> bool:
@@ -102,11 +102,11 @@ def is_name_taken(pod: Pod) -> bool:
     return volume is not None and (KEY, _FIELD["fieldPath"]) not in volume.downward_api_files
 
 
-def user_mount(container: Container) -> str | None:
-    """Return the path where the user mounts the file or a directory above it; None if nowhere."""
-    above, mount = container.mounted_parent(FILE), container.mount_at(FILE)
+def user_mount(container: Container, file: str) -> str | None:
+    """Return the path where the user mounts a file or a directory above it; None if nowhere."""
+    above, mount = container.mounted_parent(file), container.mount_at(file)
     if above is None and mount is not None and mount.get("name") != VOLUME_NAME:
-        return FILE
+        return file
     return above
 
 
@@ -122,17 +122,20 @@ def add_file_to_pod(draft: Draft, conf: str) -> bool:
     return not carried
 
 
-def mount(draft: Draft, target: Target) -> bool:
+def mount(draft: Draft, target: Target, file: str) -> bool:
     """Mount the file into a target; return False if it was mounted already."""
-    mounted = draft.container(target.path).mount_at(FILE) is not None
+    mounted = draft.container(target.path).mount_at(file) is not None
     if not mounted:
-        draft.append((*target.path, "volumeMounts"), _MOUNT)
+        # With a subPath, so that the rest of /etc stays the image's.
+        item = {"name": VOLUME_NAME, "mountPath": file, "subPath": KEY, "readOnly": True}
+        draft.append((*target.path, "volumeMounts"), item)
     return not mounted
 
 
 MOUNTED = Reason(
     "Mounted",
-    "The fabric's /etc/nccl.conf is mounted; it hides the image's file, if there is one.",
+    "The fabric's /etc/nccl.conf (/etc/rccl.conf for AMD's GPUs) is mounted; it hides the image's "
+    "file, if there is one.",
     remedy="",
 )
 PRESENT = Reason("Present", "The container already mounts the fabric's /etc/nccl.conf.", remedy="")
@@ -223,13 +226,19 @@ def mutate(draft: Draft, analysis: PodAnalysis) -> None:
                 f"annotation {NCCL_CONF_ANNOTATION} has no effect, since nothing mounts it",
             )
         return
+    file = _file(analysis)
     for target in targets:
-        if mount(draft, target):
+        if mount(draft, target, file):
             draft.applied(
-                target.name, MOUNTED, f"mounted {FILE}; it hides the image's file, if there is one"
+                target.name, MOUNTED, f"mounted {file}; it hides the image's file, if there is one"
             )
         else:
-            draft.already(target.name, PRESENT, f"{FILE} is already mounted")
+            draft.already(target.name, PRESENT, f"{file} is already mounted")
+
+
+def _file(analysis: PodAnalysis) -> str:
+    assert analysis.fabric is not None
+    return analysis.fabric.nccl_file
 
 
 def _warn_dropped(draft: Draft, analysis: PodAnalysis, target: Target) -> None:
@@ -255,15 +264,17 @@ def _skip_reason(draft: Draft, analysis: PodAnalysis, target: Target) -> tuple[R
         return NOT_CONFIGURED, "the configuration has configFiles: never"
     if policy == "auto" and not _is_needed(analysis, target):
         return NOT_NEEDED, "the command does not mention sshd, and there is no envFrom"
-    mounted = user_mount(draft.container(target.path))
+    file = _file(analysis)
+    mounted = user_mount(draft.container(target.path), file)
     if mounted is not None:
         return USER_MOUNT, f"your own mount at {mounted} is kept"
-    if KEY in analysis.commands.text(target.path):
-        return MENTIONED, f"the command writes {KEY} itself"
+    base = basename(file)
+    if base in analysis.commands.text(target.path):
+        return MENTIONED, f"the command writes {base} itself"
     hooks = hook_commands(analysis.containers[target.path].manifest)
-    writing = (hook.name for hook in hooks if KEY in hook.text and changes_files(hook.text))
+    writing = (hook.name for hook in hooks if base in hook.text and changes_files(hook.text))
     name = next(writing, "")  # it would fail: the file is mounted read-only
-    return (MENTIONED, f"the {name} writes {KEY} itself") if name else None
+    return (MENTIONED, f"the {name} writes {base} itself") if name else None
 
 
 def _is_needed(analysis: PodAnalysis, target: Target) -> bool:
@@ -276,6 +287,7 @@ def _is_needed(analysis: PodAnalysis, target: Target) -> bool:
 def _add_file(draft: Draft, analysis: PodAnalysis, targets: list[Target]) -> bool:
     """Add the text and the volume to the pod; return False and record any obstacle."""
     assert analysis.fabric is not None
+    file = analysis.fabric.nccl_file
     conf, left_out = nccl_conf(
         [draft.container(target.path) for target in targets],
         analysis.fabric,
@@ -292,12 +304,12 @@ def _add_file(draft: Draft, analysis: PodAnalysis, targets: list[Target]) -> boo
         message = f"annotation {NCCL_CONF_ANNOTATION} differs from the webhook's text; remove it"
         draft.failed("", DIFFERS, message)
     elif not obstacle and add_file_to_pod(draft, conf):
-        draft.applied("", MOUNTED, f"added {FILE} to the pod, as an annotation and a volume")
+        draft.applied("", MOUNTED, f"added {file} to the pod, as an annotation and a volume")
     elif not obstacle:
-        draft.already("", PRESENT, f"the pod already has {FILE}")
+        draft.already("", PRESENT, f"the pod already has {file}")
     if left_out:
         message = (
-            f"{FILE} omits {', '.join(left_out)}, since the containers do not all set the same "
+            f"{file} omits {', '.join(left_out)}, since the containers do not all set the same "
             "literal value"
         )
         draft.warned("", LEFT_OUT, message)

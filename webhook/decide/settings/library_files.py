@@ -1,6 +1,7 @@
 """The files that a container mounts and from which NCCL and Open MPI take their settings.
 
     NCCL       $NCCL_CONF_FILE, or without that ~/.nccl.conf; then /etc/nccl.conf
+    RCCL       the same variable, or without that ~/.rccl.conf; then /etc/rccl.conf
     Open MPI   ~/.openmpi/mca-params.conf; then etc/openmpi-mca-params.conf of its installation,
                which Debian's has in /etc/openmpi
 
@@ -9,7 +10,7 @@ applies only if neither a variable nor a file before it has the same. Only Confi
 and only a preview may have them. What the image has at these paths is unknown, and so not
 considered.
 
-Sources: nccl, src/misc/param.cc; docs of Open MPI 5.0, "Setting MCA parameter values", and
+Sources: nccl and rccl, src/misc/param.cc; docs of Open MPI 5.0, "Setting MCA parameter values", and
 opal/util/keyval_lex.l; packages of Debian 12 (openmpi-common).
 """
 
@@ -27,7 +28,8 @@ from webhook.model.pod import Container, Pod, PodManifest
 from webhook.model.pod.volumes import clean
 
 _VARIABLE = "NCCL_CONF_FILE"
-_OF_ROOT, _OF_SYSTEM = "/root/.nccl.conf", "/etc/nccl.conf"
+_OF_ROOT = ("/root/.nccl.conf", "/root/.rccl.conf")
+_OF_SYSTEM = ("/etc/nccl.conf", "/etc/rccl.conf")
 #: Open MPI's files, the user's first, each with the ends of the directories in which
 #: Open MPI looks for it.
 _OPENMPI_FILES = {
@@ -44,9 +46,9 @@ def nccl_files(pod: Pod, container: Container) -> Iterator[MountedFile]:
     chosen = container.env.get(_VARIABLE, "")
     if chosen != "":
         yield _chosen(pod, container, chosen)
-    if not container.mounts_with("nccl"):
+    if not container.mounts_with("ccl.conf"):
         return
-    for path in (_OF_ROOT, _OF_SYSTEM) if chosen == "" else (_OF_SYSTEM,):
+    for path in (*_OF_ROOT, *_OF_SYSTEM) if chosen == "" else _OF_SYSTEM:
         mount = container.mount_at(path)
         if mount and isinstance(mount.get("subPath"), str):  # without, a directory is there
             file = file_of_mount(pod, path, mount, "")

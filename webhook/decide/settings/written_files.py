@@ -10,8 +10,8 @@ from collections.abc import Iterable
 
 from webhook.decide.shell.argv import basename
 
-#: The end of the paths that NCCL reads: /etc/nccl.conf, ~/.nccl.conf.
-_NCCL_FILE = "nccl.conf"
+#: The ends of the paths that NCCL and RCCL read: /etc/nccl.conf, ~/.nccl.conf.
+_NCCL_FILES = ("nccl.conf", "rccl.conf")
 #: Where that file may be, for a copy into a folder.
 _FOLDERS = frozenset({"/etc", "~", "/root", "$HOME"})
 #: `>FILE` and `>>FILE`, but not `2>FILE`, `>&2` or `>(…)`; and the first file of `tee`.
@@ -45,7 +45,7 @@ def changes_files(text: str) -> bool:
 def writes_only_nccl_file(text: str) -> bool:
     """Return whether all that a command writes are files of NCCL, which never override `env`."""
     targets = _targets(text)
-    only = bool(targets) and all(target.endswith(_NCCL_FILE) for target in targets)
+    only = bool(targets) and all(target.endswith(_NCCL_FILES) for target in targets)
     return only and _WRITING.search(text) is None
 
 
@@ -57,7 +57,7 @@ def _targets(text: str) -> list[str]:
 def file_filled_from_elsewhere(words: Iterable[str]) -> str:
     """Return NCCL's file if a command fills it with unknown content, as `cp` does; or ""."""
     text = " ".join(words)
-    if _NCCL_FILE not in text:
+    if not _nccl_file_in(text):
         return ""
     return next(filter(None, map(_filled, _SEPARATORS.split(text))), "")
 
@@ -69,14 +69,17 @@ def _filled(line: str) -> str:
     if line.lstrip()[:1] == "#":
         return ""
     if not _COPYING.isdisjoint(programs[:-2]):
-        into_folder = words[-1].rstrip("/") in _FOLDERS and any(
-            _NCCL_FILE in word for word in words
-        )
-        return _NCCL_FILE if into_folder else _first_nccl_file(words[-1:])
+        into_folder = words[-1].rstrip("/") in _FOLDERS
+        return _nccl_file_in(line) if into_folder else _first_nccl_file(words[-1:])
     filled = "<<" not in line and not _FILLING.isdisjoint(programs)
     return _first_nccl_file(_targets(line)) if filled else ""
 
 
 def _first_nccl_file(paths: Iterable[str]) -> str:
     """Return the first of these paths that is NCCL's file, or ""."""
-    return next((path for path in paths if path.endswith(_NCCL_FILE)), "")
+    return next((path for path in paths if path.endswith(_NCCL_FILES)), "")
+
+
+def _nccl_file_in(text: str) -> str:
+    """Return the name of NCCL's file that a text has, or ""."""
+    return next((name for name in _NCCL_FILES if name in text), "")

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any, Literal
 
 import pytest
@@ -341,3 +342,22 @@ def test_what_the_file_does_not_replace() -> None:
     )
     for words in (["sudo", "-E", "torchrun"], ["sh", "-c", "[ $X ] && sudo a; b"]):
         assert "EnvDropped" not in codes(decide(pod(gpu(command=words))))
+
+
+AMD = replace(FABRIC, gpu_resources=frozenset({"amd.com/gpu"}))
+RCCL = "/etc/rccl.conf"
+
+
+def test_rccl_has_a_file_of_its_own() -> None:
+    """On AMD's GPUs the same text is mounted there; a user's own file there stays."""
+    manifest = pod(worker())
+    draft = decide(manifest, fabric=AMD)
+    assert conf(draft) == CONF
+    (mount,) = draft.pod["spec"]["containers"][0]["volumeMounts"]
+    assert mount == {**MOUNT, "mountPath": RCCL}
+    assert run(MUTATION, draft.pod, fabric=AMD).ops == []
+    own = worker(volumeMounts=[{"name": "x", "mountPath": RCCL}])
+    assert outcome_lines(decide(pod(own), fabric=AMD)) == ["worker skipped UserMount"]
+    writes = worker(command=["sh", "-c", f"echo A=1 > {RCCL}; /usr/sbin/sshd -D"])
+    assert outcome_lines(decide(pod(writes), fabric=AMD)) == ["worker skipped MentionedInCommand"]
+    assert conf(decide(pod(writes))) == CONF

@@ -57,6 +57,8 @@ Mounts = list[dict[str, Any]]
     [
         ([], []),
         ([mount(SYSTEM)], [file_of(SYSTEM, "conf")]),
+        ([mount("/etc/rccl.conf")], [file_of("/etc/rccl.conf", "conf")]),
+        ([mount("/root/.rccl.conf")], [file_of("/root/.rccl.conf", "conf")]),
         (
             [mount(SYSTEM), mount(ROOT, "b")],
             [file_of(ROOT, "b"), file_of(SYSTEM, "conf")],

@@ -17,6 +17,7 @@ from webhook.decide.settings.written_files import (
     [
         ("echo A=1 >> /etc/nccl.conf", True, True),
         ("echo A=1 >/root/.nccl.conf", True, True),
+        ("echo A=1 >/etc/rccl.conf", True, True),
         ("echo A=1 >| '/etc/nccl.conf'", True, True),
         ('echo A=1 > "/etc/nccl.conf"; echo B=1 >> /etc/nccl.conf', True, True),
         ("echo A=1 | tee /etc/nccl.conf", True, True),
@@ -67,6 +68,7 @@ def test_whether_a_command_changes_files() -> None:
     ("words", "expected"),
     [
         (["cp", "/config/nccl.conf", "/etc/nccl.conf"], "/etc/nccl.conf"),
+        (["cp", "/config/rccl.conf", "/etc/"], "rccl.conf"),
         (["/bin/cp", "-f", "/config/x", "/etc/nccl.conf"], "/etc/nccl.conf"),
         (["cp", "/config/nccl.conf", "/etc"], "nccl.conf"),
         (["sh", "-c", "cp /config/nccl.conf $HOME/"], "nccl.conf"),
