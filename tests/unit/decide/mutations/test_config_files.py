@@ -356,8 +356,8 @@ def test_rccl_has_a_file_of_its_own() -> None:
     (mount,) = draft.pod["spec"]["containers"][0]["volumeMounts"]
     assert mount == {**MOUNT, "mountPath": RCCL}
     assert run(MUTATION, draft.pod, fabric=AMD).ops == []
-    own = worker(volumeMounts=[{"name": "x", "mountPath": RCCL}])
-    assert outcome_lines(decide(pod(own), fabric=AMD)) == ["worker skipped UserMount"]
+    mounting = worker(volumeMounts=[{"name": "x", "mountPath": RCCL}])
+    assert outcome_lines(decide(pod(mounting), fabric=AMD)) == ["worker skipped UserMount"]
     writes = worker(command=["sh", "-c", f"echo A=1 > {RCCL}; /usr/sbin/sshd -D"])
     assert outcome_lines(decide(pod(writes), fabric=AMD)) == ["worker skipped MentionedInCommand"]
     assert conf(decide(pod(writes))) == CONF
