@@ -140,7 +140,7 @@ def test_a_problem_is_shown_and_counts(runner: CommandRunner) -> None:
         "✘ v100-ib: 1 node has the GPU nvidia.com/v100, but not rdma/rdma_v100 (v3)" in answer.out
     )
     assert "✘ a100-ib: no node belongs to the fabric" in answer.out
-    assert "✘ 1 node fits no fabric (nearest: v100-ib): label nvidia.com" in answer.out
+    assert "✘ 1 node matches no fabric (nearest: v100-ib): label nvidia.com" in answer.out
 
 
 def test_nodes_of_a_file(runner: CommandRunner, monkeypatch: pytest.MonkeyPatch) -> None:

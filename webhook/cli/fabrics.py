@@ -30,7 +30,7 @@ _EXAMPLES = f"""examples:
 Without -c, the fabrics are the cluster's, or with -f those of ${CONFIG_VARIABLE}.
 
 exit codes: 0 no problem, 1 a problem (a fabric lacks nodes or a resource; a node takes no pods,
-fits several fabrics, or fits none), 2 wrong usage or unreadable input
+matches several fabrics, or matches none), 2 wrong usage or unreadable input
 """
 _FORMAT_HELP = "; ".join(f"{format_.name}: {format_.summary}" for format_ in FABRICS_FORMATS)
 _OUTPUT_HELP = f"output format (default: text); {_FORMAT_HELP}"

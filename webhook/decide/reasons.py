@@ -29,7 +29,9 @@ from webhook.model.decision import Reason
 
 PATCHED = Reason("Patched", "The pod was changed; the mutations show how.", remedy="")
 ALREADY_PATCHED = Reason(
-    "AlreadyPatched", "The pod already has everything, so nothing was changed.", remedy=""
+    "AlreadyPatched",
+    "The pod already has everything that the webhook would add, so nothing was changed.",
+    remedy="",
 )
 #: The pod has the webhook's patch, whatever the verdict: with these, a decision has no reason that
 #: concerns the pod as a whole. Mutations may still be skipped, such as those that need hostNetwork;
@@ -116,8 +118,8 @@ OTHER_INJECTOR = Reason(
 )
 OTHER_CONFIGURATION = Reason(
     "OtherConfiguration",
-    "The pod's rdma.lab/status is from a different configuration, so everything in the pod is "
-    "treated as yours.",
+    "The pod's rdma.lab/status was written under a different configuration, so everything in the "
+    "pod is treated as yours.",
     remedy=(
         "If the pod was created from the manifest of an older pod, remove from that manifest "
         "rdma.lab/status and everything that the webhook added. Otherwise, no action is needed."

@@ -75,7 +75,7 @@ NODE_WITHOUT_FABRIC = Code(
 )
 NODE_IN_SEVERAL_FABRICS = Code(
     "NodeInSeveralFabrics",
-    "Nodes fit several fabrics.",
+    "Some nodes match several fabrics.",
     "Give the fabrics `gpuProducts` or `nodeLabels` that distinguish their nodes.",
 )
 CODES = (

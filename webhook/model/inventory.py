@@ -28,16 +28,18 @@ class UnassignedNodes(NamedTuple):
     """Nodes that do not belong to exactly one fabric, all for the same reason."""
 
     nodes: tuple[str, ...]
-    #: Names of the fabrics that they fit; none, or at least two.
+    #: Names of the fabrics that they match; none, or at least two.
     fits: tuple[str, ...]
-    #: The fabric with the fewest unmet conditions, "" if they fit several.
+    #: The fabric with the fewest unmet conditions, "" if they match several.
     nearest: str
     why: str
 
     @property
     def finding(self) -> Finding:
         """The nodes as a finding."""
-        subject = f"{counted(len(self.nodes), 'node')} {'fits' if len(self.nodes) == 1 else 'fit'}"
+        subject = (
+            f"{counted(len(self.nodes), 'node')} {'matches' if len(self.nodes) == 1 else 'match'}"
+        )
         location = Location(nodes=self.nodes)
         if self.fits:
             text = f"{subject} {' and '.join(self.fits)}: {self.why}"
@@ -146,13 +148,13 @@ def _fits_label(
 
 
 def _common(group: NodeGroup, fits: tuple[str, ...], configuration: CompiledConfiguration) -> str:
-    """Describe what makes the nodes fit several fabrics."""
+    """Describe what makes the nodes match several fabrics."""
     members = [configuration.fabrics[name] for name in fits]
     gpus = frozenset(group.resources).intersection(*(fabric.gpu_resources for fabric in members))
     keys = frozenset(group.labels).intersection(*(fabric.node_labels for fabric in members))
     shared = [*sorted(gpus), *(f"label {key}={group.labels[key]}" for key in sorted(keys))]
     if shared:
-        return f"{' and '.join(shared)} {'fits' if len(shared) == 1 else 'fit'} all of them"
+        return f"{' and '.join(shared)} {'matches' if len(shared) == 1 else 'match'} all of them"
     offered = [
         sorted(configuration.unique_rdma_resources[name] & group.resources.keys()) for name in fits
     ]

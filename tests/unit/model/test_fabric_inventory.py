@@ -401,11 +401,11 @@ def test_a_node_that_fits_two_fabrics_says_what_they_have_in_common() -> None:
     first, second = (fabric(name, gpu_resources=frozenset({"nvidia.com/gpu"})) for name in "ab")
     inventory = build({"n": node(gpu=8)}, fabrics(first, second))
     assert unassigned(inventory) == UnassignedNodes(
-        ("n",), ("a", "b"), "", "nvidia.com/gpu fits all of them"
+        ("n",), ("a", "b"), "", "nvidia.com/gpu matches all of them"
     )
     labeled = [fabric(name, node_labels={"net": ("i*",)}) for name in "ab"]
     inventory = build({"n": node(labels={"net": "ib"})}, fabrics(*labeled))
-    assert unassigned(inventory).why == "label net=ib fits all of them"
+    assert unassigned(inventory).why == "label net=ib matches all of them"
     loose = fabric("loose")
     inventory = build({"n": volta()}, fabrics(V100, loose))
     assert unassigned(inventory).why == "nothing in `match` distinguishes them"
@@ -422,7 +422,7 @@ def test_a_node_that_fits_two_fabrics_says_what_they_have_in_common() -> None:
         fabric(f"v{n}", gpu_resources=V100.gpu_resources, node_labels=V100.node_labels)
         for n in (1, 2)
     ]
-    expected = f"nvidia.com/v100 and label {PRODUCT}={VOLTA} fit all of them"
+    expected = f"nvidia.com/v100 and label {PRODUCT}={VOLTA} match all of them"
     assert unassigned(build({"n": volta()}, fabrics(*twice))).why == expected
 
 
@@ -464,7 +464,7 @@ def test_each_node_takes_little() -> None:
 
 def test_nodes_outside_fabrics_are_findings() -> None:
     """The text counts them and says what they lack, or what several fabrics have in common."""
-    several = UnassignedNodes(("a", "b"), ("x", "y"), "", "nvidia.com/gpu fits all of them")
+    several = UnassignedNodes(("a", "b"), ("x", "y"), "", "nvidia.com/gpu matches all of them")
     without = UnassignedNodes(("c",), (), "", "there are no fabrics")
     near = without._replace(nearest="x", why="label net is missing (expected: ib)")
     inventory = FabricInventory((), (several, without, near), 4, 0)
@@ -474,13 +474,13 @@ def test_nodes_outside_fabrics_are_findings() -> None:
     ] == [
         (
             *("error", "NodeInSeveralFabrics"),
-            "2 nodes fit x and y: nvidia.com/gpu fits all of them",
+            "2 nodes match x and y: nvidia.com/gpu matches all of them",
             ("a", "b"),
         ),
-        ("error", "NodeWithoutFabric", "1 node fits no fabric: there are no fabrics", ("c",)),
+        ("error", "NodeWithoutFabric", "1 node matches no fabric: there are no fabrics", ("c",)),
         (
             *("error", "NodeWithoutFabric"),
-            "1 node fits no fabric (nearest: x): label net is missing (expected: ib)",
+            "1 node matches no fabric (nearest: x): label net is missing (expected: ib)",
             ("c",),
         ),
     ]

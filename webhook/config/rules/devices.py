@@ -138,7 +138,7 @@ def many_units(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("warning", "Remove the field, or set count of the resource to per-gpu.")
 def per_gpu_fields(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that sets `gpusPerDevice`, `devicesPerGpu`, `max` without `per-gpu`.
+    """Warn about a fabric that sets `gpusPerDevice`, `devicesPerGpu` or `max` without `per-gpu`.
 
     A warning: these fields have no effect without `count: per-gpu`.
     """

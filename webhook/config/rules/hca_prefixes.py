@@ -12,7 +12,7 @@ from webhook.model.quoting import quoted
 
 @rule("warning", "Instead of the prefix, list exact names in hcas if you can.")
 def open_prefixes(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that lists a prefix that also matches devices it probably does not mean.
+    """Warn about a fabric that lists a prefix that also matches devices it probably should not.
 
     A warning: the prefix `mlx5_1` also matches mlx5_10 to mlx5_19, and `mlx5` the bond mlx5_bond_0,
     but the site's nodes may have none of those.

@@ -61,7 +61,7 @@ _NAMING_VARIABLES = {"nccl": "NCCL_IB_HCA", "ucx": "UCX_NET_DEVICES", "nvshmem":
     tolerates_other_errors=True,
 )
 def hca_names(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a fabric that lists a device not in the form `name[:port[:rail[:plane]]]`: `mlx5_*`.
+    """Reject a fabric that lists a device (`mlx5_*`) not in the form `name[:port[:rail[:plane]]]`.
 
     An error: NCCL finds no device and silently falls back to sockets.
     """
@@ -82,7 +82,7 @@ def hca_names(fabric: FabricEntry) -> Iterator[Violation]:
     "error", "List each device by its name, such as mlx5_0 and mlx5_1.", tolerates_other_errors=True
 )
 def hca_ranges(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a fabric that lists a range of devices: `mlx5_0..mlx5_7`, `mlx5_0-7`.
+    """Reject a fabric that lists a range of devices, such as `mlx5_0..mlx5_7` or `mlx5_0-7`.
 
     An error: NCCL takes a range for a name, finds no such device and silently falls back to
     sockets.
@@ -114,7 +114,7 @@ def hca_stems(fabric: FabricEntry) -> Iterator[Violation]:
     tolerates_other_errors=True,
 )
 def hca_interfaces(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that lists devices named like network interfaces: `eth0`, `ens1f0np0`.
+    """Warn about a fabric that lists devices named like network interfaces, such as `eth0`.
 
     A warning: NCCL looks for an RDMA device with that name, and there probably is none; but a site
     may name devices after their interfaces.
@@ -130,7 +130,7 @@ def hca_interfaces(fabric: FabricEntry) -> Iterator[Violation]:
     tolerates_other_errors=True,
 )
 def hca_capitals(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that lists a device with capitals other than udev's `P`: `MLX5_0`.
+    """Warn about a fabric that lists a device (`MLX5_0`) with capitals other than udev's `P`.
 
     A warning: case matters to NCCL, and neither drivers nor udev use other capitals; but a site
     may.
@@ -150,7 +150,7 @@ def hca_capitals(fabric: FabricEntry) -> Iterator[Violation]:
     tolerates_other_errors=True,
 )
 def hca_forms(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that lists a device whose name only resembles drivers' names: `mxl5_0`.
+    """Warn about a fabric that lists a device (`mxl5_0`) whose name only resembles drivers' names.
 
     A warning: NCCL finds no such device and silently falls back to sockets; but a site may have
     renamed its devices.
@@ -187,7 +187,7 @@ def _nearest_driver_name(name: str) -> str:
     "node prints the names of its devices.",
 )
 def no_hcas(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that names no RDMA device, although all its pods see the same names.
+    """Warn about a fabric that names no RDMA device, although all of its pods see the same names.
 
     A warning: NCCL and UCX then use every device that they find, including slow ones, but a node
     may have only the right devices.

@@ -27,7 +27,7 @@ _MAX_NAMES = 20
     tolerates_other_errors=True,
 )
 def fabric_names(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a fabric that has a name other than a DNS label: at most 63 of a-z, 0-9 and `-`.
+    """Reject a fabric that has a name that is not a DNS label: at most 63 of a-z, 0-9 and `-`.
 
     The name is used in annotations, metric labels and messages.
     """
@@ -111,7 +111,7 @@ def images_without_effect(spec: ParsedSpec) -> Iterator[Violation]:
     tolerates_other_errors=True,
 )
 def resource_names(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a fabric that lists a resource or alias that is no extended resource (`domain/name`).
+    """Reject a fabric that has a resource or alias other than an extended resource (`domain/name`).
 
     The domain must be outside kubernetes.io: the API server rejects all other names
     (IsExtendedResourceName).
@@ -175,12 +175,12 @@ def label_names(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule(
     "error",
-    "In a glob, use only letters, digits, `-`, `_`, `.` and wildcards (a space in a GPU's name "
-    "becomes `-` in its label).",
+    'List at least one value, or "*" for any value; in a glob, use only letters, digits, `-`, '
+    "`_`, `.` and wildcards (a space in a GPU's name becomes `-` in its label).",
     tolerates_other_errors=True,
 )
 def label_globs(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a fabric that matches nodes by a glob, or an empty list, that fits no label value.
+    """Reject a fabric that selects nodes by an empty list or by a glob that matches no label value.
 
     Label values cannot contain spaces: GPU feature discovery sets `Tesla-V100-SXM2-32GB`, for
     example.

@@ -36,7 +36,7 @@ def products_twice(fabric: FabricEntry) -> Iterator[Violation]:
     tolerates_other_errors=True,
 )
 def unknown_products(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that lists a GPU product that merely resembles a known one: `V100`.
+    """Warn about a fabric that lists a GPU product (`V100`) that merely resembles a known one.
 
     A warning: the glob must match the whole label, which for a V100 is `Tesla-V100-SXM2-32GB`, and
     case matters. Otherwise no node, and no pod's nodeSelector, ever fits the fabric.

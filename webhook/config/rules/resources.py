@@ -103,7 +103,7 @@ def gpu_as_rdma(spec: ParsedSpec) -> Iterator[Violation]:
     "list GPUs in match.gpuResources.",
 )
 def gpu_model_as_rdma(spec: ParsedSpec) -> Iterator[Violation]:
-    """Warn about a fabric that has an RDMA resource or alias named after a GPU: `nvidia.com/h200`.
+    """Warn about a fabric that has an RDMA resource or alias (`nvidia.com/h200`) named after a GPU.
 
     A warning: pods would probably request GPUs instead of RDMA, but a site may name an RDMA device
     after the GPU of its nodes.

@@ -68,7 +68,7 @@ PRIVILEGED_WITH_GPU = Reason(
 )
 GPU_BY_CLAIM = Reason(
     "GPUByClaim",
-    "The pod gets devices of unknown kind through DRA claims; set rdma.lab/containers.",
+    "The pod gets devices of an unknown kind through DRA claims; set rdma.lab/containers.",
     remedy=(
         "Set rdma.lab/containers to the names of the containers that use the GPUs, separated by "
         "commas. If a claim also provides the NICs, set rdma.lab/fabric, and rdma.lab/devices: "

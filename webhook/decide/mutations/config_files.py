@@ -5,7 +5,7 @@ On a fabric with AMD's GPUs, the file is /etc/rccl.conf, with the same variables
 A process that sshd starts does not inherit the container's environment. NCCL reads this file
 last and never overrides the environment with it (nccl, src/misc/param.cc). `configFiles: auto`
 mounts it in MPI workers, in containers whose command names sshd (a mount is harmless if sshd does
-not run) or drops the environment, as `su -` does, and where `envFrom` keeps `env` from setting
+not run) or clears the environment, as `su -` does, and where `envFrom` keeps `env` from setting
 variables.
 """
 
@@ -141,8 +141,8 @@ MOUNTED = Reason(
 PRESENT = Reason("Present", "The container already mounts the fabric's /etc/nccl.conf.", remedy="")
 NOT_NEEDED = Reason(
     "NotNeeded",
-    "The command neither mentions sshd nor drops the environment, and there is no envFrom, so env "
-    "is enough.",
+    "The command neither mentions sshd nor clears the environment, and the container has no "
+    "envFrom, so variables in env are enough and no file is mounted.",
     remedy="",
     reportable=False,
 )
@@ -174,8 +174,8 @@ NO_ROOM = Reason(
 )
 LEFT_OUT = Reason(
     "LeftOut",
-    "The webhook's /etc/nccl.conf omits a variable: the containers set it differently, or its "
-    "value is not a literal.",
+    "The webhook's /etc/nccl.conf omits a variable: the containers set it to different values, or "
+    "its value is not a literal.",
     remedy=(
         "Set the variable to the same literal value in all containers where sshd starts processes."
     ),
@@ -195,10 +195,10 @@ ANNOTATION_KEPT = Reason(
 )
 ENV_DROPPED = Reason(
     "EnvDropped",
-    "The command drops the environment, and with it variables that only env can set.",
+    "The command clears the environment, and with it variables that only env can set.",
     remedy=(
         "Let the command keep the environment (su without -, sudo -E), or set the variables after "
-        "the program that drops them."
+        "the program that clears it."
     ),
 )
 UNUSED = Reason(

@@ -61,7 +61,7 @@ CPU_RANKS = Reason(
 OFF = Reason("Off", "The configuration sets `hcoll: off`.", remedy="", reportable=False)
 OTHER_USER = Reason(
     "OtherUser",
-    "The launcher runs under sudo or su, which may clear env.",
+    "The launcher runs under sudo or su, which may clear the environment.",
     remedy="If the job hangs, add -mca coll_hcoll_enable 0 to mpirun.",
 )
 SCRIPT_TOO_LARGE = Reason(

@@ -21,7 +21,10 @@ from webhook.model.pod.qos import amount_at, is_guaranteed, summed_request
 from webhook.model.pod.volumes import referenced_resource
 
 DROPPED = Reason(
-    "Dropped", "The memory limit was removed; a missing request takes the limit's value.", remedy=""
+    "Dropped",
+    "The memory limit was removed; if there was no memory request, the limit's value is now "
+    "the request.",
+    remedy="",
 )
 NO_LIMIT = Reason("NoLimit", "The container has no memory limit.", remedy="")
 KEPT = Reason("Kept", "The pod or the configuration keeps the limit.", remedy="", reportable=False)
@@ -65,7 +68,7 @@ SHARED_GPU = Reason(
 )
 POD_LIMIT_SHARED = Reason(
     "PodLimitShared",
-    "Containers without RDMA depend on the pod's limit.",
+    "Containers without RDMA depend on the memory limit of the pod as a whole.",
     remedy=(
         "Set limits.memory on each container instead of the pod, so that the webhook can remove "
         "it only from the containers that need RDMA."
@@ -82,7 +85,7 @@ BURSTABLE = Reason(
 )
 UNBOUNDED = Reason(
     "UnboundedMemory",
-    "A memory emptyDir without sizeLimit may fill the node's memory.",
+    "An emptyDir volume of medium Memory without sizeLimit may fill the node's memory.",
     remedy="Set sizeLimit on the pod's emptyDir volumes of medium Memory.",
 )
 POOL = Reason(

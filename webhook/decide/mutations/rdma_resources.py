@@ -31,7 +31,7 @@ RENAMED = Reason(
 )
 PRESENT = Reason(
     "Present",
-    "The container already requests an RDMA resource, even if the quantity is 0.",
+    "The container already requests an RDMA resource; a quantity of 0 counts, too.",
     remedy="",
 )
 NO_DEVICES = Reason("NoDevices", 'The pod sets rdma.lab/devices: "0".', remedy="", reportable=False)
@@ -58,15 +58,15 @@ FEW_DEVICES = Reason(
 )
 VIRTUAL = Reason(
     "VirtualGPU",
-    "The container requests a virtual GPU, which has no GPUDirect RDMA: NCCL goes through host "
-    "memory.",
+    "The container requests a virtual GPU, which has no GPUDirect RDMA, so NCCL copies the data "
+    "through host memory.",
     remedy="Request whole GPUs if the job needs GPUDirect RDMA.",
 )
 
 GPU_SLICE = Reason(
     "GPUSlice",
     "Whether a MIG slice or a shared GPU has GPUDirect RDMA depends on the driver; without it, "
-    "NCCL goes through host memory.",
+    "NCCL copies the data through host memory.",
     remedy="Request whole GPUs if the job needs GPUDirect RDMA.",
 )
 

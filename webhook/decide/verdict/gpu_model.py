@@ -99,7 +99,7 @@ def judge_gpu_model(pod: PatchedPod) -> Verdict | None:
             continue
         if not any(_is_on(fabric, key, value, pod) for value in values):
             message = (
-                f"GPU {values[0]:.30} may not be on fabric {fabric.name}; if it is, set "
+                f"GPU {values[0]:.30} might not be on fabric {fabric.name}; if it is, set "
                 f"{FABRIC_ANNOTATION} (the pod selects that GPU by label {key})"
             )
             return Verdict.of(GPU_MODEL_UNKNOWN, message)

@@ -11,7 +11,7 @@ from webhook.model.decision import Reason
 _STATIC = ", and the configuration sets `nodes: static`"
 _CHECK_PLUGIN = (
     "Ask the cluster administrator to compare the resources of the fabric with what its nodes "
-    "offer (kubectl get nodes -o yaml): a name may be wrong, or the RDMA device plugin may not be "
+    "offer (kubectl get nodes -o yaml): perhaps a name is wrong, or the RDMA device plugin is not "
     "running."
 )
 _SAME_NODES = (
@@ -97,7 +97,8 @@ ALWAYS_EXCLUDED = Reason(
 )
 UNAVAILABLE = Reason(
     "NodesUnavailable",
-    "Each node of the fabric that fits the pod is cordoned, not ready or tainted by Kubernetes.",
+    "Each of the fabric's nodes that could run the pod is cordoned, not ready or tainted by "
+    "Kubernetes.",
     remedy=(
         "Ask the cluster administrator about the fabric's nodes. Once they take pods again, the "
         "pod starts without further action."
@@ -106,7 +107,7 @@ UNAVAILABLE = Reason(
 )
 NOT_TOLERATED = Reason(
     "TaintNotTolerated",
-    "Each node of the fabric that fits the pod has a taint that the pod does not tolerate.",
+    "Each of the fabric's nodes that could run the pod has a taint that the pod does not tolerate.",
     remedy=(
         "If the pod is meant for these nodes, add a toleration for the taint to the pod. "
         "Otherwise, set rdma.lab/fabric to another fabric."

@@ -207,7 +207,8 @@ def _add_claims(
 
 ROCE_NETWORKS_MISSING = Code(
     "RoceNetworksMissing",
-    "RoCE in mode shared-device needs a Multus network for each device, and --network gives fewer.",
+    "RoCE in mode shared-device needs a Multus network for each device, but --network was given "
+    "fewer times.",
     "Give --network once for each device (a macvlan network on the device's interface), or choose "
     "--mode sr-iov or --mode host-network.",
 )

@@ -60,8 +60,8 @@ POLICY_NOT_BOUND = Code(
 )
 POLICY_CHANGED = Code(
     "PolicyChanged",
-    "A guard does not match the webhook's account or all of the objects that it protects, or lets "
-    "requests pass that it cannot judge.",
+    "A guard does not match the webhook's account or all of the objects that it protects, or "
+    "allows requests that it cannot evaluate (failurePolicy Ignore).",
     _RESTORE,
 )
 NOT_GUARDED = Code(
@@ -75,7 +75,10 @@ CODES = (POLICY_MISSING, POLICY_NOT_BOUND, POLICY_CHANGED, NOT_GUARDED)
 
 def policy_findings(facts: InstallFacts) -> Iterator[Finding]:
     """Yield findings on the policies, and on what replicas have found out about their account."""
-    guards = "guards have the account, resources, failurePolicy and binding that they need"
+    guards = (
+        "guards match the webhook's account and the resources that they protect, have "
+        "failurePolicy Fail, and are bound"
+    )
     advisers = "policies that warn users exist and are bound"
     yield from _group_findings(facts, tuple(GUARDS), "error", guards)
     yield from _group_findings(facts, ADVISERS, "warning", advisers)
@@ -156,8 +159,8 @@ def _own_check_findings(replicas: tuple[ReplicaReading, ...]) -> Iterator[Findin
             yield NOT_CHECKED.finding("unsure", text, "Run the command again in a minute.")
     if refused:
         text = (
-            f"{counted(len(refused), 'replica')} tried forbidden changes in dry runs in the last "
-            "hour, and the API server refused them"
+            f"{counted(len(refused), 'replica')} tried in a dry run in the last hour to change "
+            "more than caBundle, and the API server refused"
         )
         yield CHECKED.finding("ok", text)
 

@@ -41,7 +41,7 @@ VERSIONS_DIFFER = Code(
 VERSION_SKEW = Code(
     "VersionSkew",
     "This program is more than one minor version newer or older than the replicas, so its checks "
-    "may not fit them.",
+    "might be wrong for them.",
     "Use an rdma-webhook that is at most one minor version older or newer than the replicas.",
 )
 CODES = (

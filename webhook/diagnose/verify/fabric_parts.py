@@ -32,13 +32,15 @@ SUSPECT_HCA = Code(
 )
 SUSPECT_SENDER = Code(
     "SuspectSender",
-    "All measurements with a node as the client are bad, but not all with it as the server.",
+    "All measurements with a node as the client are bad, but not all of those with it as the "
+    "server.",
     "Compare the PCIe settings of its cards with those of other nodes (lspci -vv, MaxReadReq), and "
     "on RoCE the flow control of its ports.",
 )
 SUSPECT_RECEIVER = Code(
     "SuspectReceiver",
-    "All measurements with a node as the server are bad, but not all with it as the client.",
+    "All measurements with a node as the server are bad, but not all of those with it as the "
+    "client.",
     "Compare the PCIe settings of its cards with those of other nodes (lspci -vv, MaxPayload), and "
     "on RoCE the flow control of its ports.",
 )

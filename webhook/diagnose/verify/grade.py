@@ -29,7 +29,7 @@ NO_RESULT = Code(
     "The output of a benchmark ends before its result.",
     "Pass the complete output of both ends, after both have ended.",
 )
-CONNECTED = Code("Connected", "rping exchanged data over RDMA. It measures no bandwidth.")
+CONNECTED = Code("Connected", "rping exchanged data over RDMA. rping does not measure bandwidth.")
 ZERO_BANDWIDTH = Code(
     "ZeroBandwidth",
     "perftest printed a bandwidth of 0, most likely because it could not measure the CPU clock.",
@@ -155,7 +155,7 @@ def _result_of(measurement: Measurement, context: RunContext) -> BenchmarkResult
 def _connection(measurement: Measurement) -> Finding:
     pings = measurement.rows[0].iterations
     return CONNECTED.finding(
-        "ok", f"RDMA connects and carries data ({pings} pings). rping measures no bandwidth."
+        "ok", f"RDMA connects and carries data ({pings} pings). rping does not measure bandwidth."
     )
 
 

@@ -21,7 +21,7 @@ CONFIG_MAP_CHANGED = Code(
     "ConfigMapChanged",
     "A ConfigMap with variables or a script of the pod was changed after the pod was created, so "
     "it is unknown which version the pod got.",
-    "Create the pod again, so that it gets what the ConfigMap has now.",
+    "Create the pod again, so that it gets the ConfigMap's current data.",
 )
 CODES = (CONFIG_MAP_CHANGED,)
 

@@ -25,12 +25,12 @@ from webhook.model.finding import Code, Finding
 PAUSED = Code(
     "Paused",
     "The Deployment is paused, so it creates no pods.",
-    "To resume it: `kubectl rollout resume deployment NAME`.",
+    "To resume it, run `kubectl rollout resume deployment NAME`.",
 )
 NOT_DUE = Code(
     "NotDue",
     "No run of the CronJob is due, or its Jobs have been deleted.",
-    "To start a Job now: `kubectl create job --from=cronjob/NAME JOB`.",
+    "To start a Job now, run `kubectl create job --from=cronjob/NAME JOB`.",
 )
 WAITS_TO_RETRY = Code(
     "WaitsToRetry",
@@ -42,7 +42,7 @@ SUSPENDED = Code(
     "Suspended",
     "The controller is suspended, so it creates no pods.",
     "If a queue such as Kueue suspended it, wait until it is admitted (kubectl get workloads). "
-    "Otherwise set spec.suspend to false.",
+    "Otherwise, set spec.suspend to false.",
 )
 SCALED_TO_ZERO = Code(
     "ScaledToZero",
@@ -179,7 +179,7 @@ def _held(
         text = f"{start} is paused (spec.paused: true)."
         deployment = f"deployment/{controller.metadata.name}"
         arguments = shlex.join([deployment, "-n", workload.namespace])
-        remedy = f"To resume it: `kubectl rollout resume {arguments}`."
+        remedy = f"To resume it, run `kubectl rollout resume {arguments}`."
         yield PAUSED.finding("error", text, remedy)
 
 
@@ -190,5 +190,5 @@ def not_due_findings(workload: Workload) -> Iterator[Finding]:
         schedule = ControllerRecord.read(controller.manifest).spec.schedule
         text = f"{controller.title} has no pods: it has no Job, and its schedule is {schedule!r}."
         command = start_job(controller, f"{controller.metadata.name}-now", workload.namespace)
-        remedy = f"Wait until a run is due. To start a Job now: `{command}`."
+        remedy = f"Wait until a run is due. To start a Job now, run `{command}`."
         yield NOT_DUE.finding("error", text, remedy)

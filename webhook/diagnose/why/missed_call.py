@@ -65,7 +65,7 @@ CREATED_BEFORE_LABEL = Code(
 CREATED_EARLIER = Code(
     "CreatedEarlier",
     "The pod was created before the annotation or the label was set, before the webhook was "
-    "installed, or while it did not respond, with failurePolicy: Ignore.",
+    "installed, or while the webhook did not respond and its failurePolicy was Ignore.",
     CREATED_BEFORE_WEBHOOK.remedy,
 )
 DID_NOT_ANSWER = Code(

@@ -66,7 +66,7 @@ CLAIM_ELSEWHERE = Code(
 CLAIM_IN_USE = Code(
     "ClaimInUse",
     "The pod is pending: one of its claims is already in use by the maximum number of pods.",
-    "Wait until one of them ends, or give the pod a claim of its own, with "
+    "Wait until one of these pods ends, or give the pod a claim of its own, with "
     "resourceClaimTemplateName.",
 )
 CODES = (

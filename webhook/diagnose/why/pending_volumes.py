@@ -26,12 +26,13 @@ VOLUME_CLAIM_MISSING = Code(
 VOLUME_CLAIM_UNBOUND = Code(
     "VolumeClaimUnbound",
     "The pod is pending: a PersistentVolumeClaim that it mounts has no volume yet.",
-    "Look for the reason with `kubectl describe pvc`: no such StorageClass, no default one, a "
-    "provisioner that is not running, or no volume that fits.",
+    "Look for the reason with `kubectl describe pvc`: the StorageClass does not exist, there is "
+    "no default StorageClass, the provisioner is not running, or no volume matches the claim.",
 )
 VOLUME_ELSEWHERE = Code(
     "VolumeElsewhere",
-    "The pod is pending: one of its volumes cannot be reached from any node that otherwise fits.",
+    "The pod is pending: one of its volumes cannot be reached from any node that could otherwise "
+    "run the pod.",
     "Let the pod run on the volume's nodes (kubectl get pv -o yaml: nodeAffinity), or give it a "
     "PersistentVolumeClaim whose volume can be reached from the nodes that have the pod's devices.",
 )
@@ -66,8 +67,8 @@ def volume_findings(evidence: PodEvidence, message: str) -> Iterator[Finding]:
     if _ELSEWHERE.search(message):
         names = shortened_list(evidence.pod.spec.volume_claim_names)
         text = (
-            "The pod is pending: no node that otherwise fits can reach the volume of one of the "
-            f"pod's PersistentVolumeClaims ({names}). The scheduler reports: {cut(message)}"
+            "The pod is pending: no node that could otherwise run it can reach the volume of one of "
+            f"the pod's PersistentVolumeClaims ({names}). The scheduler reports: {cut(message)}"
         )
         yield VOLUME_ELSEWHERE.finding("error", text)
 
@@ -106,8 +107,8 @@ def _unbound(claim: UnmountableClaim) -> Finding:
     if claim.provisioner == _BY_HAND:
         remedy = (
             f"Volumes of the StorageClass {claim.storage_class} are made by hand, and none that is "
-            "free fits. Compare the size, the access modes and the selector of the claim with the "
-            f"volumes (kubectl get pv): `kubectl describe pvc {shlex.quote(claim.name)}`. Create a "
-            "PersistentVolume that fits, or create the claim again."
+            "free matches the claim. Compare the size, the access modes and the selector of the claim "
+            f"with the volumes (kubectl get pv): `kubectl describe pvc {shlex.quote(claim.name)}`. "
+            "Create a PersistentVolume that matches, or create the claim again."
         )
     return VOLUME_CLAIM_UNBOUND.finding("error", f"{start} from {claim.storage_class}.", remedy)

@@ -40,7 +40,7 @@ WOULD_BE = Code(
 SAME_TODAY = Code("SameToday", "Today, the webhook would decide as it did at admission.")
 OTHER_TODAY = Code(
     "OtherToday",
-    "Today, the webhook would decide differently from how it decided at admission.",
+    "Today, the webhook would decide differently than it did at admission.",
     "Create the pod again to get today's decision.",
 )
 CONFIGURATION_CHANGED = Code(

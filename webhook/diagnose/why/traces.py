@@ -80,7 +80,7 @@ TRACES: Mapping[str, Trace] = {
         _in_a_container(lambda container: HCOLL_VARIABLE in container.env_names),
     ),
     NVLINK.name: Trace(
-        "the remap script to a command",
+        "the script rdma-remap to a command",
         _in_a_container(lambda container: remap_length(container.command)),
     ),
     SHARED_MEMORY.name: Trace(

@@ -101,8 +101,10 @@ def _node_counts(inventory: FabricInventory) -> str:
 def _node_count_sentences(inventory: FabricInventory) -> Iterator[str]:
     yield f"{counted(inventory.nodes, 'node')} in total"
     if inventory.unrelated_nodes:
-        offer, fit = ("offers", "fits") if inventory.unrelated_nodes == 1 else ("offer", "fit")
+        offer, match = (
+            ("offers", "matches") if inventory.unrelated_nodes == 1 else ("offer", "match")
+        )
         yield (
-            f"({inventory.unrelated_nodes} of them {offer} no GPU and no RDMA resource, and {fit} "
-            "no fabric's labels)"
+            f"({inventory.unrelated_nodes} of them {offer} no GPU and no RDMA resource, and "
+            f"{match} no fabric's labels)"
         )

@@ -20,8 +20,8 @@ NOT_CALLED = Reason(
     "NotCalled",
     "The API server would not call the webhook for the pod.",
     remedy=(
-        'Label the namespace rdma.lab/enable: "true" (which has no effect in an excluded '
-        "namespace), or create the pod in a namespace that has the label."
+        'Give the namespace the label rdma.lab/enable: "true" (which has no effect in an '
+        "excluded namespace), or create the pod in a namespace that has the label."
     ),
     rdma="no",
 )

@@ -281,10 +281,12 @@ def _lines_without_rows(decision: Decision, shown: Iterable[Outcome]) -> Iterato
         for outcome in decision.outcomes
         if outcome.mutation not in mutations_with_rows and outcome.status != "warned"
     ]
-    applied = dict.fromkeys(outcome.message for outcome in unshown if outcome.status == "applied")
-    if applied:
-        yield f"the webhook also {', '.join(applied)}"
-        unshown = [outcome for outcome in unshown if outcome.message not in applied]
+    applied = dict.fromkeys(
+        (outcome.mutation, outcome.message) for outcome in unshown if outcome.status == "applied"
+    )
+    for mutation, message in applied:
+        yield f"the mutation {mutation} also {message}"
+    unshown = [outcome for outcome in unshown if (outcome.mutation, outcome.message) not in applied]
     skipped = {outcome.mutation: None for outcome in unshown if outcome.reason.reportable}
     idle = {outcome.mutation: None for outcome in unshown if outcome.mutation not in skipped}
     for label, names in (("skipped because of the verdict", skipped), ("nothing to do", idle)):

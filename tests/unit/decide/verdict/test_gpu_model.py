@@ -37,7 +37,7 @@ def test_a_model_that_the_fabric_does_not_list_may_be_elsewhere(key: str) -> Non
     verdict = verdict_on(pod(nodeSelector={key: "nvidia-l4"}), decision_input(ANY))
     assert (verdict.rdma, verdict.because.code) == UNKNOWN
     assert verdict.message == (
-        "GPU nvidia-l4 may not be on fabric any; if it is, set rdma.lab/fabric (the pod selects "
+        "GPU nvidia-l4 might not be on fabric any; if it is, set rdma.lab/fabric (the pod selects "
         f"that GPU by label {key})"
     )
 

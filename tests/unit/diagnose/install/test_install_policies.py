@@ -14,7 +14,9 @@ from webhook.text.readiness import ReadinessCheck
 APPLY = (
     "Apply the webhook's manifests again (kubectl apply -k or helm upgrade, docs/installation.md)."
 )
-REFUSED = "tried forbidden changes in dry runs in the last hour, and the API server refused them"
+REFUSED = (
+    "tried in a dry run in the last hour to change more than caBundle, and the API server refused"
+)
 RESTORE = (
     f"{APPLY} If the finding remains, delete the policy and its binding, and apply the manifests "
     "once more."
@@ -31,7 +33,8 @@ def test_the_manifests_have_no_other_policies(installation: Installation) -> Non
     assert names == {*GUARDS, *ADVISERS}
     assert installation.texts("policies") == [
         (
-            "5 of 5 guards have the account, resources, failurePolicy and binding that they need: "
+            "5 of 5 guards match the webhook's account and the resources that they protect, have "
+            "failurePolicy Fail, and are bound: "
             "rdma-webhook-guard, rdma-webhook-guard-secrets, rdma-webhook-guard-events, "
             "rdma-webhook-guard-lease and rdma-webhook-guard-status"
         ),
@@ -121,7 +124,7 @@ def test_a_policy_that_cannot_be_read(installation: Installation) -> None:
     assert finding.text == (
         f"{POLICY} rdma-webhook-guard: not checked, since you lack the right to {right}"
     )
-    assert installation.texts("policies")[0].startswith("4 of 5 guards have ")
+    assert installation.texts("policies")[0].startswith("4 of 5 guards match ")
 
 
 def test_no_policy_can_be_read(installation: Installation) -> None:
@@ -151,7 +154,7 @@ def test_a_replica_that_may_do_too_much(installation: Installation) -> None:
     assert installation.findings() == [
         Finding("error", "NotGuarded", "webhook-b: this account may change all; apply the policy")
     ]
-    assert installation.texts("policies")[-1] == (f"1 replica {REFUSED}")
+    assert installation.texts("policies")[-1] == f"1 replica {REFUSED}"
 
 
 def test_a_replica_that_has_not_tried(installation: Installation) -> None:

@@ -376,7 +376,7 @@ CHANGED = (
     "RDMA over v100-ib is not certain: ConfigMap {} was changed at 2026-11-22T11:00:00Z, after the "
     "pod was created, so it is unknown which version the pod got."
 )
-CREATE_AGAIN = "Create the pod again, so that it gets what the ConfigMap has now."
+CREATE_AGAIN = "Create the pod again, so that it gets the ConfigMap's current data."
 
 
 @pytest.mark.parametrize(

@@ -382,11 +382,11 @@ def test_a_job_that_took_too_long() -> None:
 def test_commands_in_remedies() -> None:
     """They can be copied."""
     (finding,) = now("Deployment", spec={"paused": True})
-    assert finding.remedy == "To resume it: `kubectl rollout resume deployment/a -n lab`."
+    assert finding.remedy == "To resume it, run `kubectl rollout resume deployment/a -n lab`."
     (finding,) = now("CronJob", spec={"schedule": "* * * * *"})
     assert finding.remedy == (
-        "Wait until a run is due. To start a Job now: `kubectl create job --from=cronjob/a a-now "
-        "-n lab`."
+        "Wait until a run is due. To start a Job now, run `kubectl create job --from=cronjob/a "
+        "a-now -n lab`."
     )
 
 

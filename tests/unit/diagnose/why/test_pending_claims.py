@@ -59,7 +59,7 @@ def now(message: str, *events: Any, **evidence_fields: Any) -> list[Finding]:
             ),
             "ClaimInUse",
             "one of its claims (nic, own) is already in use by the maximum number of pods.",
-            "Wait until one of them ends",
+            "Wait until one of these pods ends",
         ),
         (
             of_nodes("request nics: device class roce.lab does not exist"),

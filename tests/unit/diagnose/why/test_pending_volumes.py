@@ -50,7 +50,7 @@ def test_a_claim_that_is_being_deleted() -> None:
         (
             (),
             "one of its PersistentVolumeClaims (data) has no volume.",
-            "with `kubectl describe pvc`: no such",
+            "with `kubectl describe pvc`: the StorageClass does not exist",
         ),
         (
             (UnmountableClaim("data", "unbound", "fast", is_class_missing=True),),
@@ -65,7 +65,7 @@ def test_a_claim_that_is_being_deleted() -> None:
         (
             (UnmountableClaim("data", "unbound", "m", provisioner="kubernetes.io/no-provisioner"),),
             "data has no volume from m.",
-            "Volumes of the StorageClass m are made by hand, and none that is free fits. Compare",
+            "are made by hand, and none that is free matches the claim. Compare",
         ),
         (
             (UnmountableClaim("data", "unbound"),),
@@ -102,7 +102,7 @@ def test_a_volume_elsewhere(reason: str) -> None:
     finding = now(f"0/1 nodes are available: {reason}.")[0]
     assert finding.code == "VolumeElsewhere"
     assert (
-        "no node that otherwise fits can reach the volume of one of the pod's "
+        "no node that could otherwise run it can reach the volume of one of the pod's "
         "PersistentVolumeClaims (data)"
     ) in finding.text
 

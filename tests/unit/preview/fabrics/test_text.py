@@ -45,7 +45,7 @@ INVENTORY = FabricInventory(
     fabrics=(V100, EMPTY),
     unassigned_nodes=(
         UnassignedNodes(("p1", "p2"), (), "v100-ib", "nvidia.com/v100 is not offered"),
-        UnassignedNodes(("b",), ("x", "y"), "", "nvidia.com/gpu fits all of them"),
+        UnassignedNodes(("b",), ("x", "y"), "", "nvidia.com/gpu matches all of them"),
         UnassignedNodes(("c",), (), "", "there are no fabrics"),
     ),
     nodes=10,
@@ -70,17 +70,17 @@ def test_the_table_and_the_findings() -> None:
         "    → Check the plugin.",
         "  ✘ h100: no node belongs to the fabric [FabricWithoutNodes]",
         (
-            "  ✘ 2 nodes fit no fabric (nearest: v100-ib): nvidia.com/v100 is not offered (p1, p2) "
-            "[NodeWithoutFabric]"
+            "  ✘ 2 nodes match no fabric (nearest: v100-ib): nvidia.com/v100 is not offered (p1, "
+            "p2) [NodeWithoutFabric]"
         ),
         f"    → {without}",
-        "  ✘ 1 node fits x and y: nvidia.com/gpu fits all of them (b) [NodeInSeveralFabrics]",
+        "  ✘ 1 node matches x and y: nvidia.com/gpu matches all of them (b) [NodeInSeveralFabrics]",
         f"    → {several}",
-        "  ✘ 1 node fits no fabric: there are no fabrics (c) [NodeWithoutFabric]",
+        "  ✘ 1 node matches no fabric: there are no fabrics (c) [NodeWithoutFabric]",
         f"    → {without}",
         (
             "10 nodes in total (1 of them offers no GPU and no RDMA resource, "
-            "and fits no fabric's labels)"
+            "and matches no fabric's labels)"
         ),
     ]
 
@@ -95,7 +95,8 @@ def test_without_pods_the_free_amounts_are_left_out() -> None:
     assert "free" not in table
     assert row.endswith("node-1, node-2, node-3, node-4, node-5")
     assert last == (
-        "1 node in total (2 of them offer no GPU and no RDMA resource, and fit no fabric's labels)"
+        "1 node in total "
+        "(2 of them offer no GPU and no RDMA resource, and match no fabric's labels)"
     )
 
 
@@ -104,7 +105,7 @@ def test_nodes_outside_are_named_as_in_the_table() -> None:
     outside = UnassignedNodes(NODES, (), "", "there are no fabrics")
     inventory = FabricInventory((), (outside,), 5, 0)
     short, every = (fabrics_text(inventory, width=200, wide=wide) for wide in (False, True))
-    text = "✘ 5 nodes fit no fabric: there are no fabrics"
+    text = "✘ 5 nodes match no fabric: there are no fabrics"
     assert f"{text} (node-1, node-2, node-3 and 2 more) [NodeWithoutFabric]\n" in short
     assert f"{text} ({', '.join(NODES)}) [NodeWithoutFabric]\n" in every
 

@@ -323,10 +323,13 @@ def test_a_pod_with_rdma_of_its_own_has_the_reason_in_the_line_of_the_verdict() 
 
 
 def test_an_unreportable_mutation_has_no_row() -> None:
-    """It is named below the table, since it rarely matters."""
-    unreportable = outcome("hcoll", "a", "applied", "set X=0", OP, reportable=False)
-    lines = render(preview(patched(ADDED, unreportable))).splitlines()
-    assert lines[4] == "    the webhook also set X=0"
+    """It is named once below the table, since it rarely matters."""
+    unreportable = [
+        outcome("hcoll", container, "applied", "set X=0", OP, reportable=False)
+        for container in "ab"
+    ]
+    lines = render(preview(patched(ADDED, *unreportable))).splitlines()
+    assert lines[4:6] == ["    the mutation hcoll also set X=0", ""]
 
 
 def test_the_pods_own_annotations_have_a_row_of_the_pod() -> None:

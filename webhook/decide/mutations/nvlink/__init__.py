@@ -27,18 +27,30 @@ from webhook.decide.mutations.nvlink.requirements import (
 from webhook.decide.shell.argv import remap_length
 from webhook.model.decision import Reason
 
-WRAPPED = Reason("Wrapped", "The command now runs through the remap script.", remedy="")
-PRESENT = Reason("Present", "The command already runs through the remap script.", remedy="")
+WRAPPED = Reason(
+    "Wrapped",
+    "The command now runs through the webhook's script rdma-remap, which restricts CUDA to the "
+    "container's own GPUs.",
+    remedy="",
+)
+PRESENT = Reason(
+    "Present",
+    "The command already runs through the webhook's script rdma-remap, which restricts CUDA to "
+    "the container's own GPUs.",
+    remedy="",
+)
 NOT_REQUESTED = Reason(
     "NotRequested", "The pod lacks rdma.lab/nvlink: share.", remedy="", reportable=False
 )
 PART_OF_NODE = Reason(
     "PartOfNode",
-    "With GPUs injected by CDI (the default), the remap script exits with 1 unless the container "
-    "has all GPUs of the node, since the script cannot tell which GPUs belong to the container.",
+    "With the GPU Operator's defaults (CDI), the script rdma-remap that the webhook puts in front "
+    "of the command exits with 1 unless the container has all GPUs of its node: the script cannot "
+    "identify the container's own GPUs.",
     remedy=(
-        "Request all GPUs of the node. If your nodes do not use CDI, no action is needed "
-        "(docs/nvlink.md)."
+        "Request all GPUs of the node, or ask the cluster administrator to set deviceListStrategy "
+        "of NVIDIA's device plugin to volume-mounts. If your nodes already pass GPUs in that way, "
+        "or in legacy mode, no action is needed (docs/nvlink.md)."
     ),
 )
 
@@ -71,8 +83,8 @@ def _share(draft: Draft, analysis: PodAnalysis, targets: list[Target]) -> None:
     for target in targets:
         _wrap(draft, analysis, target)
     message = (
-        "if CDI injects GPUs (the default), a container exits with 1 unless it has all GPUs of its "
-        "node"
+        "with the GPU Operator's defaults (CDI), a container exits with 1 unless it has all GPUs "
+        "of its node"
     )
     draft.warned("", PART_OF_NODE, message)
     for target in targets:
@@ -95,7 +107,11 @@ def _wrap(draft: Draft, analysis: PodAnalysis, target: Target) -> None:
         )
         draft.applied(target.name, WRAPPED, message)
     else:
-        draft.already(target.name, PRESENT, "the command already runs through the remap script")
+        draft.already(
+            target.name,
+            PRESENT,
+            "the command already runs through the webhook's script rdma-remap",
+        )
 
 
 MUTATION = Mutation(

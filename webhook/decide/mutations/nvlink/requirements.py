@@ -34,7 +34,9 @@ SHARED_GPU = Reason(
     remedy="Request whole GPUs, or remove rdma.lab/nvlink.",
 )
 COMPUTE_DOMAIN = Reason(
-    "ComputeDomain", "The pod uses a ComputeDomain, which needs no remap.", remedy=""
+    "ComputeDomain",
+    "The pod uses a ComputeDomain, so its commands do not need the webhook's script rdma-remap.",
+    remedy="",
 )
 NOT_PRIVILEGED = Reason(
     "NotPrivileged",
@@ -48,11 +50,15 @@ NO_COMMAND = Reason(
 )
 OTHER_COUNT = Reason(
     "WrappedDifferently",
-    "The command has a remap for a different number of GPUs.",
-    remedy="Remove the remap from the command; the webhook adds a new one.",
+    "The command already runs through the webhook's script rdma-remap, but for a different number "
+    "of GPUs.",
+    remedy="Remove the script from the command; the webhook adds it for the right number.",
 )
 OWN_REMAP = Reason(
-    "OwnRemap", "The container's command assigns CUDA_VISIBLE_DEVICES itself.", remedy=""
+    "OwnRemap",
+    "The container's command assigns CUDA_VISIBLE_DEVICES itself, so the webhook leaves it "
+    "unchanged.",
+    remedy="",
 )
 SSHD = Reason(
     "RunsSshd",
@@ -89,7 +95,10 @@ def obstacles(pod: Pod, analysis: PodAnalysis, targets: list[Target]) -> Iterato
     if not targets:
         yield NO_GPU, "no container has whole GPUs of its own"
     if _in_compute_domain(pod, analysis):
-        yield COMPUTE_DOMAIN, "the pod uses a ComputeDomain, which needs no remap"
+        yield (
+            COMPUTE_DOMAIN,
+            "the pod uses a ComputeDomain, so its commands do not need the script rdma-remap",
+        )
     for target in targets:
         container = pod.container(target.path)
         yield from _container_obstacles(container, analysis, target)
@@ -109,7 +118,7 @@ def _container_obstacles(
     elif prefix_length and command[prefix_length - 1] != str(target.gpus):
         yield (
             OTHER_COUNT,
-            f"the command of {name} has a remap for {command[prefix_length - 1]} GPUs",
+            f"the command of {name} runs rdma-remap for {command[prefix_length - 1]} GPUs",
         )
     elif analysis.commands.runs_sshd(container.path):
         yield SSHD, f"container {name} runs sshd, whose children would see all GPUs"
@@ -175,13 +184,13 @@ HOST_PID = Reason(
 )
 HOST_IPC = Reason(
     "HostIPCMissing",
-    "The pod lacks hostIPC: true, which NCCL needs.",
+    "The pod lacks hostIPC: true, which NCCL needs for NVLink between pods.",
     remedy="Add hostIPC: true to the pod.",
 )
 SHM_MOUNT = Reason(
     "SharedMemoryMounted",
-    "A volume is mounted at /dev/shm, but NCCL needs the node's own.",
-    remedy="Remove the volume at /dev/shm; NVLink needs the node's own.",
+    "A volume is mounted at /dev/shm, but for NVLink between pods, NCCL needs the node's own.",
+    remedy="Remove the volume at /dev/shm.",
 )
 SOCKETS = Reason(
     "SocketsNotShared",

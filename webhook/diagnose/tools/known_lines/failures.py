@@ -130,7 +130,7 @@ FAILURES = (
         "registered memory, exceeds the memory limit.",
         "Check whether `kubectl describe pod` shows OOMKilled. If so, raise or remove the "
         "container's memory limit.",
-        "dash, bash and busybox, run; open-mpi/ompi, help-orterun.txt",
+        "output of dash, bash and busybox; open-mpi/ompi, help-orterun.txt",
     ),
     KnownLine(
         "PortDown", "failure", "link", "state is Down",
@@ -169,8 +169,8 @@ FAILURES = (
         re.compile(r"Failed to modify QP\b.{0,80}\bRTR|\bibv_modify_qp failed with"),
         "node-0:528:5379 [0] misc/ibvwrap.cc:262 NCCL WARN Call to ibv_modify_qp failed with "
         "error Invalid argument",
-        "Two nodes could not connect. On RoCE, the GID may not belong to the pod's network "
-        "namespace, or NCCL_IB_GID_INDEX may be wrong for one of the nodes.",
+        "Two nodes could not connect. On RoCE, perhaps the GID does not belong to the pod's "
+        "network namespace, or NCCL_IB_GID_INDEX is wrong for one of the nodes.",
         "On RoCE, give the pod a secondary network of the fabric, or hostNetwork. With NCCL, use "
         "2.26 or newer, and do not set NCCL_IB_GID_INDEX; with perftest, choose a different GID "
         "(-x). On InfiniBand, check that both nodes are on the same fabric.",
@@ -232,8 +232,8 @@ FAILURES = (
     KnownLine(
         "HcasNotConnected", "failure", "gid", "Unable to Connect the HCA's through the link", None,
         "Unable to Connect the HCA's through the link",
-        "The two ends of perftest could not connect their queue pairs. On RoCE, the GID may not "
-        "belong to this network namespace.",
+        "The two ends of perftest could not connect their queue pairs. On RoCE, perhaps the GID "
+        "does not belong to this network namespace.",
         "On RoCE, give the pod a secondary network of the fabric, or hostNetwork, or choose "
         "another GID (-x). On InfiniBand, check that both ends are on the same fabric.",
         "linux-rdma/perftest, src/write_bw.c",
@@ -341,6 +341,6 @@ FAILURES = (
         "[mpiexec@node-0] match_arg (lib/utils/args.c:166): unrecognized argument mca",
         "This mpirun belongs to MPICH or Intel MPI, but was given an option of Open MPI.",
         "Remove -mca, -x and --allow-run-as-root, or use an image with Open MPI.",
-        "MPICH 5.0 and Intel MPI 2021.18, run",
+        "output of MPICH 5.0 and Intel MPI 2021.18",
     ),
 )  # fmt: skip

@@ -86,8 +86,8 @@ def test_privileged_and_a_command_are_all_that_the_remap_needs() -> None:
 def test_the_limits_of_todays_toolkits_are_warned_of() -> None:
     """Under CDI, nothing identifies a part of a node's GPUs, and the script fails closed."""
     assert share(ready()).outcomes[-1].message == (
-        "if CDI injects GPUs (the default), a container exits with 1 unless it has all GPUs of its "
-        "node"
+        "with the GPU Operator's defaults (CDI), a container exits with 1 unless it has all GPUs "
+        "of its node"
     )
 
 
@@ -309,7 +309,7 @@ def test_a_users_own_remap_keeps_the_other_container_from_ours() -> None:
         (
             ready(server(command=[*wrapping(4), *COMMAND])),
             "WrappedDifferently",
-            "the command of server has a remap for 4 GPUs",
+            "the command of server runs rdma-remap for 4 GPUs",
         ),
         (
             ready(server(command=["/usr/sbin/sshd", "-De"])),
@@ -335,22 +335,22 @@ def test_a_users_own_remap_keeps_the_other_container_from_ours() -> None:
         (
             ready(resourceClaims=[{"name": "imex-channel", "resourceClaimTemplateName": "x"}]),
             "ComputeDomain",
-            "the pod uses a ComputeDomain, which needs no remap",
+            "the pod uses a ComputeDomain, so its commands do not need the script rdma-remap",
         ),
         (
             ready(resourceClaims=[{"name": "c", "resourceClaimTemplateName": "Compute-Domain"}]),
             "ComputeDomain",
-            "the pod uses a ComputeDomain, which needs no remap",
+            "the pod uses a ComputeDomain, so its commands do not need the script rdma-remap",
         ),
         (
             ready(affinity={"podAffinity": {"x": [{"topologyKey": "nvidia.com/gpu.clique"}]}}),
             "ComputeDomain",
-            "the pod uses a ComputeDomain, which needs no remap",
+            "the pod uses a ComputeDomain, so its commands do not need the script rdma-remap",
         ),
         (
             ready(nodeSelector={"nvidia.com/gpu.clique": "a.1"}),
             "ComputeDomain",
-            "the pod uses a ComputeDomain, which needs no remap",
+            "the pod uses a ComputeDomain, so its commands do not need the script rdma-remap",
         ),
     ],
 )
