@@ -10,7 +10,7 @@ from webhook.config.model import FabricEntry
 from webhook.config.rules.rule import ParsedSpec, Violation, file_rule, rule
 from webhook.model import quantity
 from webhook.model.fabric import LOOPBACK
-from webhook.model.names import shortened_list
+from webhook.model.names import capitalized, shortened_list
 from webhook.model.nearest import suggestion
 from webhook.model.pod import Path
 from webhook.model.quoting import quoted
@@ -173,12 +173,14 @@ def label_names(fabric: FabricEntry) -> Iterator[Violation]:
             )
 
 
-@rule(
-    "error",
-    'List at least one value, or "*" for any value; in a glob, use only letters, digits, `-`, '
-    "`_`, `.` and wildcards (a space in a GPU's name becomes `-` in its label).",
-    tolerates_other_errors=True,
+_LIST_VALUES = 'List at least one value, or "*" for any value'
+_WRITE_GLOB = (
+    "in a glob, use only letters, digits, `-`, `_`, `.` and wildcards (a space in a GPU's name "
+    "becomes `-` in its label)."
 )
+
+
+@rule("error", f"{_LIST_VALUES}; {_WRITE_GLOB}", tolerates_other_errors=True)
 def label_globs(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject a fabric that selects nodes by an empty list or by a glob that matches no label value.
 
@@ -191,11 +193,11 @@ def label_globs(fabric: FabricEntry) -> Iterator[Violation]:
     ]
     for path, globs in lists:
         if not globs and path[-1] != "gpuProducts":
-            remedy = 'List the values, or write "*" for any.'
-            yield Violation(path, "an empty list matches no value", remedy)
+            yield Violation(path, "an empty list matches no value", f"{_LIST_VALUES}.")
         for index, glob in enumerate(globs):
             if not names.is_label_glob(glob):
-                yield Violation((*path, index), f"{quoted(glob)} matches no label value")
+                text = f"{quoted(glob)} matches no label value"
+                yield Violation((*path, index), text, capitalized(_WRITE_GLOB))
 
 
 @rule(

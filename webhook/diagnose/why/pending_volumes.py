@@ -67,8 +67,8 @@ def volume_findings(evidence: PodEvidence, message: str) -> Iterator[Finding]:
     if _ELSEWHERE.search(message):
         names = shortened_list(evidence.pod.spec.volume_claim_names)
         text = (
-            "The pod is pending: no node that could otherwise run it can reach the volume of one of "
-            f"the pod's PersistentVolumeClaims ({names}). The scheduler reports: {cut(message)}"
+            "The pod is pending: no node that could otherwise run it can reach the volume of one "
+            f"of the pod's PersistentVolumeClaims ({names}). The scheduler reports: {cut(message)}"
         )
         yield VOLUME_ELSEWHERE.finding("error", text)
 
@@ -107,8 +107,9 @@ def _unbound(claim: UnmountableClaim) -> Finding:
     if claim.provisioner == _BY_HAND:
         remedy = (
             f"Volumes of the StorageClass {claim.storage_class} are made by hand, and none that is "
-            "free matches the claim. Compare the size, the access modes and the selector of the claim "
-            f"with the volumes (kubectl get pv): `kubectl describe pvc {shlex.quote(claim.name)}`. "
-            "Create a PersistentVolume that matches, or create the claim again."
+            "free matches the claim. Compare the size, the access modes and the selector of the "
+            "claim with the volumes (kubectl get pv): "
+            f"`kubectl describe pvc {shlex.quote(claim.name)}`. Create a PersistentVolume "
+            "that matches, or create the claim again."
         )
     return VOLUME_CLAIM_UNBOUND.finding("error", f"{start} from {claim.storage_class}.", remedy)
