@@ -78,11 +78,19 @@ dev: $(DEV)  ## set up .venv with the development tools as well
 run: $(RUNTIME)  ## serve on 127.0.0.1 with certificates of its own; Ctrl-C stops (ARGS='--health-port 0 -c fabrics.yaml')
 	@exec $(BIN)/rdma-webhook serve --dev $(ARGS)
 
-lint: $(DEV)  ## check style, formatting and who imports whom
+# The types of the page's script. Without the compiler, they are not checked, and a line says so; in CI
+# that is a failure.
+SCRIPTS_OF_PAGE := $(wildcard webhook/serve/http/page/*.js)
+TSC := tsc --noEmit --allowJs --checkJs --strict --noUnusedLocals --target es2022 --module es2022 \
+	--lib es2022,dom,dom.iterable
+NO_TSC = echo "no tsc here (on Debian: apt-get install node-typescript): the page's types are not checked"
+
+lint: $(DEV)  ## check style, formatting, who imports whom, and the types of the page's script
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/shellcheck -x -P SCRIPTDIR $(SCRIPTS)
+	@if command -v tsc >/dev/null; then $(TSC) $(SCRIPTS_OF_PAGE); else $(NO_TSC); [ -z "$$CI" ]; fi
 
 type: $(DEV)  ## check types
 	$(BIN)/mypy
@@ -157,12 +165,14 @@ golden: $(DEV) schema  ## rewrite what tests expect and what docs quote; look at
 
 # Real MPI launchers; shells: busybox for scripts in pods, fish and zsh for completion; and UCX's
 # perftest, which tells whether processes connect with the interfaces that we write, over iproute2's
-# namespaces; and sudo and gosu, which change the user; and a browser, unless there is one. If one is
-# missing, its tests are skipped, each with a line that says so; in CI a skipped test is a failure.
+# namespaces; and sudo and gosu, which change the user; and a browser and a TypeScript compiler, unless
+# there are. If one is missing, its tests are skipped, each with a line that says so; in CI a skipped
+# test is a failure.
 DEBIAN := openmpi-bin mpich busybox-static curl fish zsh ucx-utils iproute2 sudo gosu \
-	$(if $(shell command -v chromium google-chrome),,chromium)
+	$(if $(shell command -v chromium google-chrome),,chromium) \
+	$(if $(shell command -v tsc),,node-typescript)
 
-test-deps:  ## install the Debian packages that the integration and browser tests run (root)
+test-deps:  ## install the Debian packages that the integration and browser tests and `make lint` run (root)
 	@dpkg -s $(DEBIAN) >/dev/null 2>&1 || { apt-get update -qq && \
 		DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $(DEBIAN); }
 

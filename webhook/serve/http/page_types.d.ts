@@ -1,4 +1,4 @@
-// The JSON that the page reads, as far as it does (docs/preview.md); for editors and tsc alone.
+// The JSON that the page reads, as far as it does (docs/preview.md); for `make lint` and editors alone.
 
 interface Because { reason: string; message: string }
 interface Outcome {
@@ -31,3 +31,18 @@ interface Controls extends HTMLFormControlsCollection {
   text: HTMLTextAreaElement; limits: HTMLTextAreaElement; namespace: HTMLInputElement;
   labeled: HTMLInputElement; enable: HTMLInputElement; level: HTMLSelectElement;
 }
+
+// What browsers have, and the compiler in Debian does not know.
+interface MapConstructor {
+  groupBy<K, T>(items: Iterable<T>, keySelector: (item: T, index: number) => K): Map<K, T[]>;
+}
+interface CompressionStream extends GenericTransformStream {}
+declare var CompressionStream: {
+  prototype: CompressionStream;
+  new(format: "deflate" | "deflate-raw" | "gzip"): CompressionStream;
+};
+interface DecompressionStream extends GenericTransformStream {}
+declare var DecompressionStream: {
+  prototype: DecompressionStream;
+  new(format: "deflate" | "deflate-raw" | "gzip"): DecompressionStream;
+};

@@ -9,12 +9,14 @@ const MAX_LINK = 64 << 10; // mail and chat programs cut longer addresses
 const TYPING_PAUSE = 400; // milliseconds
 const OPT_IN = "rdma.lab/enable";
 const LINK_PREFIX = "#input=";
-/** The sign and the tone of a headline. @type {Record<string, string[]>} */
+/** The sign and the tone of a headline.
+ * @type {Record<string, string[]>} */
 const SIGNS = {
   "equipped for RDMA": ["✔", "yes"], "no RDMA": ["✘", "no"], denied: ["✘", "no"],
   "RDMA not certain": ["?", "unsure"], launcher: ["○", "none"], "not opted in": ["○", "none"],
 };
-/** The verdict that a called webhook would give. @type {Record<string, string>} */
+/** The verdict that a called webhook would give.
+ * @type {Record<string, string>} */
 const IF_CALLED = {
   yes: "the pod would be equipped for RDMA", no: "the pod would have no RDMA",
   unsure: "RDMA would not be certain", none: "the pod would be a launcher",
@@ -47,7 +49,8 @@ const readInput = () => ({ text: textBox.value, namespace: namespace.value.trim(
   labeled: labeled.checked, enable: enable.checked, level: level.value, limits: limitsBox.value });
 
 /** Return the address of a preview. A label that each namespace has makes its labels known, so
- * that a missing label is missing, and not assumed. @param {Input} input */
+ * that a missing label is missing, and not assumed.
+ * @param {Input} input */
 function previewAddress(input) {
   const known = input.labeled ? "rdma.lab/enable=true"
     : `kubernetes.io/metadata.name=${input.namespace}`;
@@ -57,7 +60,8 @@ function previewAddress(input) {
   return `preview?${query}&enable=${input.enable}`;
 }
 
-/** Request a preview of the form's input, and show it. @param {boolean} explicit */
+/** Request a preview of the form's input, and show it.
+ * @param {boolean} explicit */
 async function preview(explicit) {
   clearTimeout(timer);
   aborter.abort();
@@ -96,7 +100,8 @@ function placeButton(sentence) {
   return button("Go to the LimitRange", () => select(limitsBox, line - lines - 1, column));
 }
 
-/** Select a line from a column on, both counted from 1. @param {HTMLTextAreaElement} box
+/** Select a line from a column on, both counted from 1.
+ * @param {HTMLTextAreaElement} box
  * @param {number} line @param {number} column */
 function select(box, line, column) {
   const lines = box.value.split("\n");
@@ -146,10 +151,12 @@ function nameOf({ kind, namespace, name, path, role }) {
   return [subject, path, role && `(${role})`].filter(Boolean).join(" ");
 }
 
-/** Say also of a pod that has not opted in what it lacks. @param {Decision} decision */
+/** Say also of a pod that has not opted in what it lacks.
+ * @param {Decision} decision */
 const headlineOf = ({ because, headline }) => (because ? headline : `no RDMA: ${headline}`);
 
-/** Make a list of radio buttons, so that arrow keys choose a pod. @param {string} summary
+/** Make a list of radio buttons, so that arrow keys choose a pod.
+ * @param {string} summary
  * @param {Decision[]} decisions @param {(index: number) => string} choose */
 function podList(summary, decisions, choose) {
   const labels = decisions.map((decision, index) => {
@@ -184,7 +191,8 @@ function podPart(answer, index, input) {
     outcomesPart(decision, answer), codesPart(decision, answer));
 }
 
-/** Say that the fabrics are an example, and how to use others. @param {Preview} answer */
+/** Say that the fabrics are an example, and how to use others.
+ * @param {Preview} answer */
 const examplePart = ({ example, exampleFabrics }) => example && el("p", { class: "problem" },
   ...prose(`These are example fabrics (${exampleFabrics}), not yours. ${WORDS.aFabric}`),
   el("code", {}, "rdma-webhook preview --page -c fabrics.yaml"));
@@ -262,7 +270,8 @@ function annotationLines(place) {
     .flatMap((line, depth) => [`${"  ".repeat(depth)}${line}`, document.createElement("br")]);
 }
 
-/** Say that the label of the namespace is assumed. @param {Decision} decision
+/** Say that the label of the namespace is assumed.
+ * @param {Decision} decision
  * @param {Input} input */
 const assumedLabel = ({ because, called, calledBecause, namespace }, input) =>
   because && called && input.labeled && calledBecause.includes("label") &&
@@ -324,7 +333,8 @@ function outcomesPart({ outcomes }, answer) {
       el("summary", {}, `Nothing to do or skipped: ${names}`), outcomeList(skipped, answer)));
 }
 
-/** Merge equal outcomes of several containers. @param {Outcome[]} outcomes
+/** Merge equal outcomes of several containers.
+ * @param {Outcome[]} outcomes
  * @param {Preview} answer */
 function outcomeList(outcomes, answer) {
   /** @param {Outcome} outcome */
@@ -347,7 +357,7 @@ function codesPart(decision, answer) {
   const loud = outcomes.filter(({ status }) => status === "warned" || status === "failed");
   const own = message ? { reason, message: because ? message : reasonOf(decision, answer) } : null;
   const verdict = ifCalled?.rdma === "yes" ? null : ifCalled;
-  const named = [because, verdict, own, ...loud].filter((cause) => cause !== null)
+  const named = [because, verdict, own, ...loud].flatMap((cause) => cause ?? [])
     .filter((cause) => explains(cause.reason, cause.message, answer)).map((cause) => cause.reason);
   const rows = [...new Set(named)].flatMap((code) => [
     el("dt", { id: `code-${code}`, tabindex: "-1" }, code),
@@ -377,7 +387,8 @@ async function openLink() {
   await preview(false);
 }
 
-/** Fill in the form from a link; throw if it is damaged. @param {string} code */
+/** Fill in the form from a link; throw if it is damaged.
+ * @param {string} code */
 async function fillIn(code) {
   if (code.length > 2 * MAX_LINK) throw new RangeError("longer than any link");
   const binary = atob(code.replaceAll("-", "+").replaceAll("_", "/"));
@@ -395,7 +406,8 @@ function changed() {
   say("remark", "");
 }
 
-/** Preview another text, of which no pod is taken to have opted in. @param {string} text */
+/** Preview another text, of which no pod is taken to have opted in.
+ * @param {string} text */
 function replaceText(text) {
   enable.checked = false;
   useText(text);

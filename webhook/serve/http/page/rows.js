@@ -11,7 +11,8 @@ const NOT_EDITED = "The text stays as it is: the webhook changes the pod at admi
 const INVISIBLE = new RegExp(
   "(?! )[\\p{C}\\p{Z}]|[\\u034f\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u2800\\u3164" +
   "\\ufe00-\\ufe0f\\uffa0\\u{1d173}-\\u{1d17a}\\u{e0100}-\\u{e01ef}]", "gu");
-/** Escape invisible characters, such as marks of the direction of text. @param {string} text */
+/** Escape invisible characters, such as marks of the direction of text.
+ * @param {string} text */
 export const visible = (text) => text.replace(INVISIBLE, (character) => {
   if ("\t\n\r".includes(character)) return JSON.stringify(character).slice(1, -1);
   const digits = (character.codePointAt(0) ?? 0).toString(16);
@@ -20,7 +21,8 @@ export const visible = (text) => text.replace(INVISIBLE, (character) => {
 });
 
 /** @template {keyof HTMLElementTagNameMap} T @param {T} tag @param {Record<string, string>}
- * attributes @param {Child[]} children @returns {HTMLElementTagNameMap[T]} */
+ * attributes
+ * @param {Child[]} children @returns {HTMLElementTagNameMap[T]} */
 export function el(tag, attributes, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
@@ -49,7 +51,8 @@ export const prose = (sentence) => sentence.split(/(\S*\w[-/]\w\S*)/).map((part,
 
 // Before and after.
 
-/** Whether it changes lines of a pod, or of any. @param {Hunk} hunk @param {number} index */
+/** Whether it changes lines of a pod, or of any.
+ * @param {Hunk} hunk @param {number} index */
 const touches = ({ rows }, index) => rows.some(({ kind, reasons }) => kind !== "same" &&
   (!reasons.length || reasons.some(({ decision }) => decision === index)));
 
@@ -135,7 +138,8 @@ function cell(side, tag, text, number, chips) {
 }
 
 let chips = 0;
-/** Name a mutation, and on focus what it did. @param {RowReason} reason @param {Preview} answer */
+/** Name a mutation, and on focus what it did.
+ * @param {RowReason} reason @param {Preview} answer */
 function chip({ decision, mutation, container }, answer) {
   const outcome = answer.decisions[decision].outcomes.find((other) => other.status === "applied" &&
     other.mutation === mutation && other.container === container);
