@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import FilePayload, Locator, expect
 
@@ -208,6 +210,23 @@ def test_no_warning_repeats_the_verdict(visit: Visit) -> None:
     visit.preview(RDMA_OFF)
     expect(visit.headline).to_have_text("no RDMA")
     expect(visit.section("Warnings")).to_have_count(0)
+
+
+def test_what_is_between_backquotes_is_code(visit: Visit) -> None:
+    """As the command line quotes what people may type or read in a file."""
+    visit.preview(EQUIPPED)
+    visit.result.get_by_text("Nothing to do or skipped").click()
+    skipped = visit.result.get_by_role("listitem").filter(has_text="placement")
+    expect(skipped.locator("code").last).to_have_text("pin: never")
+    expect(skipped).not_to_contain_text("`")
+
+
+def test_a_meaning_is_not_repeated(visit: Visit) -> None:
+    """Two mutations give NcclIbDisabled, with the same meaning."""
+    visit.preview(RDMA_OFF)
+    visit.result.get_by_text("What the codes mean").click()
+    meaning = visit.result.locator("dt", has_text="NcclIbDisabled").locator("+ dd")
+    expect(meaning).to_have_text(re.compile("^The container's(?!.*The container's)"))
 
 
 def test_a_verdict_that_says_all_has_no_link_to_its_code(visit: Visit) -> None:

@@ -361,8 +361,9 @@ function codesPart(decision, answer) {
     .filter((cause) => explains(cause.reason, cause.message, answer)).map((cause) => cause.reason);
   const rows = [...new Set(named)].flatMap((code) => [
     el("dt", { id: `code-${code}`, tabindex: "-1" }, code),
-    el("dd", {}, Object.values(answer.codes[code].meanings).join(" ")),
-    answer.codes[code].remedy && el("dd", { class: "remedy" }, answer.codes[code].remedy)]);
+    el("dd", {}, ...prose([...new Set(Object.values(answer.codes[code].meanings))].join(" "))),
+    answer.codes[code].remedy &&
+      el("dd", { class: "remedy" }, ...prose(answer.codes[code].remedy))]);
   return rows.length > 0 && el("details", {},
     el("summary", {}, el("h3", {}, "What the codes mean")), el("dl", {}, ...rows));
 }

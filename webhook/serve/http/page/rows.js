@@ -44,9 +44,14 @@ export const counted = (n, noun) => `${n.toLocaleString("en")} ${noun}${n === 1 
 /** @param {string} title @param {Child[]} rest */
 export const section = (title, ...rest) => el("section", {}, el("h3", {}, title), ...rest);
 
-/** Split a sentence so that no line breaks inside a name such as rdma.lab/enable.
- * @param {string} sentence */
-export const prose = (sentence) => sentence.split(/(\S*\w[-/]\w\S*)/).map((part, index) =>
+/** Split a sentence so that no line breaks inside a name such as rdma.lab/enable, and show what is
+ * between backquotes as code.
+ * @param {string} sentence @returns {Child[]} */
+export const prose = (sentence) => sentence.split(/`([^`]+)`/).flatMap((part, index) =>
+  (index % 2 ? el("code", {}, part) : unbroken(part)));
+
+/** @param {string} sentence */
+const unbroken = (sentence) => sentence.split(/(\S*\w[-/]\w\S*)/).map((part, index) =>
   (index % 2 && part.length < MAX_UNBROKEN ? el("span", { class: "name" }, part) : part));
 
 // Before and after.
