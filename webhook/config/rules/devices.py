@@ -68,7 +68,13 @@ def networks_on_host(fabric: FabricEntry) -> Iterator[Violation]:
         )
 
 
-@rule("warning", "Name the NetworkAttachmentDefinition in resources[].network.")
+@rule(
+    "warning",
+    (
+        "Name the NetworkAttachmentDefinition in resources[].network, or add the annotations that "
+        "attach the devices."
+    ),
+)
 def own_device_networks(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a fabric that has mode `sr-iov` or `host-device`, but no network or annotation.
 

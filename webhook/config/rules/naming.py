@@ -202,7 +202,8 @@ def label_globs(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule(
     "error",
-    "Name the variable with letters, digits, _, - and ., and do not begin with a digit.",
+    "Use only letters, digits, _, - and . in the variable's name, and do not begin it with a "
+    "digit.",
     tolerates_other_errors=True,
 )
 def variable_names(fabric: FabricEntry) -> Iterator[Violation]:

@@ -45,7 +45,8 @@ def devices_of_plugin(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule(
     "error",
-    "Write the key as example.com/networks, and only annotations that attach a network interface.",
+    "Write the key in the form example.com/networks, and add only annotations that attach a "
+    "network interface.",
 )
 def annotation_keys(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject a fabric that adds an annotation with an invalid key, or one that may grant devices.

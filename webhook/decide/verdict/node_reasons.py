@@ -97,8 +97,8 @@ ALWAYS_EXCLUDED = Reason(
 )
 UNAVAILABLE = Reason(
     "NodesUnavailable",
-    "Each of the fabric's nodes that could run the pod is cordoned, not ready or tainted by "
-    "Kubernetes.",
+    "Each of the fabric's nodes that could otherwise run the pod is cordoned, not ready or "
+    "tainted by Kubernetes.",
     remedy=(
         "Ask the cluster administrator about the fabric's nodes. Once they take pods again, the "
         "pod starts without further action."
@@ -107,7 +107,8 @@ UNAVAILABLE = Reason(
 )
 NOT_TOLERATED = Reason(
     "TaintNotTolerated",
-    "Each of the fabric's nodes that could run the pod has a taint that the pod does not tolerate.",
+    "Each of the fabric's nodes that could otherwise run the pod has a taint that the pod does "
+    "not tolerate.",
     remedy=(
         "If the pod is meant for these nodes, add a toleration for the taint to the pod. "
         "Otherwise, set rdma.lab/fabric to another fabric."

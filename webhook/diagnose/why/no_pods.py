@@ -174,7 +174,7 @@ def _deletions(workload: Workload) -> Iterator[Finding]:
         ]
         remedy = (
             "Create the workload in another namespace, or in this one when it is gone and has been "
-            "created again. To see what keeps it: `kubectl describe namespace "
+            "created again. To see what keeps it, run `kubectl describe namespace "
             f"{shlex.quote(workload.namespace)}`."
         )
         yield BEING_DELETED.finding("error", f"{'. '.join([text, *messages])}.", remedy)

@@ -84,7 +84,7 @@ def _unready_remedy(evidence: PodEvidence) -> str:
         return NODE_NOT_READY.remedy
     arguments = shlex.join([evidence.name, "-n", evidence.namespace_name, "--force"])
     return (
-        "The deletion waits for the node. If its machine is off: `kubectl delete pod "
+        "The deletion waits for the node. If its machine is off, run `kubectl delete pod "
         f"{arguments}`. A process that still runs there would keep running alongside the next pod."
     )
 

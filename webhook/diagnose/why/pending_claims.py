@@ -53,9 +53,9 @@ CLAIMS_NOT_ALLOCATED = Code(
     "ClaimsNotAllocated",
     "The pod is pending: no node has enough free devices that match all of its claims.",
     "Wait until another job ends, or claim fewer devices. If no pod with such a claim has ever "
-    "started, compare its requests with what the DRA drivers offer (kubectl get resourceslices "
-    "-o yaml): the DeviceClass, the selectors, the number of devices on a node, and the attribute "
-    "that matchAttribute names.",
+    "started, compare the claim's requests with what the DRA drivers offer (kubectl get "
+    "resourceslices -o yaml): the DeviceClass, the selectors, the number of devices on a node, "
+    "and the attribute that matchAttribute names.",
 )
 CLAIM_ELSEWHERE = Code(
     "ClaimElsewhere",

@@ -176,7 +176,8 @@ def _tainted(evidence: PodEvidence, taint: Taint, nodes: Sequence[str], quote: s
     start, names = "The pod is pending: nodes that could run it", _names(nodes)
     state = state_of(taint.key)
     if state == CORDONED:
-        remedy = f"Once their maintenance is over: `kubectl uncordon {shlex.join(nodes[:3])}`."
+        command = f"kubectl uncordon {shlex.join(nodes[:3])}"
+        remedy = f"Once their maintenance is over, run `{command}`."
         return CORDONED_NODES.finding("error", f"{start} are cordoned ({names}).{quote}", remedy)
     if state == NOT_READY:
         remedy = (

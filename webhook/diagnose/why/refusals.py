@@ -165,7 +165,7 @@ def _pod_security(workload: Workload, start: str, level: str, message: str) -> F
         "Run the job in a namespace with the Pod Security level privileged, or ask the cluster "
         "administrator to run `kubectl label --overwrite namespace "
         f"{shlex.quote(workload.namespace)} pod-security.kubernetes.io/enforce=privileged`. A pod "
-        f"that meets the level {level} has no IPC_LOCK, so it may have no RDMA."
+        f"that meets the level {level} has no IPC_LOCK, so RDMA might not work in it."
     )
     return POD_SECURITY_REFUSED.finding("error", text, remedy)
 

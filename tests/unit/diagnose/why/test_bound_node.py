@@ -141,9 +141,10 @@ def test_a_node_that_was_not_read() -> None:
     explanation = bound(admitted(node(**CORDONED)), node_2=V100_NODE)
     assert (explanation.rdma, explanation.answer.code) == ("unsure", "NodesUnavailable")
     assert explanation.answer.text == (
-        "RDMA over v100-ib is not certain: each of the fabric's nodes that could run the pod is "
-        "cordoned, not ready or tainted by Kubernetes. The pod is now on node node-1, but whether "
-        "this node belongs to the fabric is unknown, since the node could not be read."
+        "RDMA over v100-ib is not certain: each of the fabric's nodes that could otherwise run "
+        "the pod is cordoned, not ready or tainted by Kubernetes. The pod is now on node "
+        "node-1, but whether this node belongs to the fabric is unknown, since the node could not "
+        "be read."
     )
     assert explanation.answer.remedy == (
         "Ask the cluster administrator whether node node-1 belongs to fabric v100-ib: `kubectl get "

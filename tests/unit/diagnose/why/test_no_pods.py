@@ -654,7 +654,7 @@ def test_a_namespace_that_is_being_deleted() -> None:
     )
     assert explanation.answer.remedy == (
         "Create the workload in another namespace, or in this one when it is gone and has been "
-        "created again. To see what keeps it: `kubectl describe namespace lab`."
+        "created again. To see what keeps it, run `kubectl describe namespace lab`."
     )
     (refused_pod,) = chapter_findings(explanation, "podStatus")
     assert refused_pod.code == "FailedCreate"

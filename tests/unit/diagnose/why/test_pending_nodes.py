@@ -259,7 +259,7 @@ def test_a_cordon() -> None:
     (finding,) = now(OTHER, cordoned)
     assert finding.code == "BlockedByCordon"
     assert "nodes that could run it are cordoned (a)." in finding.text
-    assert finding.remedy == "Once their maintenance is over: `kubectl uncordon a`."
+    assert finding.remedy == "Once their maintenance is over, run `kubectl uncordon a`."
     full, blocked = now(FULL, cordoned, node("b", gpus="8"))
     assert (full.code, blocked.code) == ("Insufficient", "BlockedByCordon")
     assert "(b) has enough" in full.text

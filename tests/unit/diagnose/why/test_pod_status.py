@@ -562,8 +562,9 @@ def test_the_node_of_a_pod_that_is_being_deleted() -> None:
     _, _, finding = now(deleted, nodes=[lost])
     assert (finding.code, finding.level) == ("NodeNotReady", "error")
     assert finding.remedy == (
-        "The deletion waits for the node. If its machine is off: `kubectl delete pod train-0 -n "
-        "lab --force`. A process that still runs there would keep running alongside the next pod."
+        "The deletion waits for the node. If its machine is off, run `kubectl delete pod train-0 "
+        "-n lab --force`. A process that still runs there would keep running alongside the next "
+        "pod."
     )
     marked = pod_in_cluster(conditions=[UNREADY], metadata={"deletionTimestamp": LATER})
     reported = [event("NodeNotReady", "Node is not ready")]

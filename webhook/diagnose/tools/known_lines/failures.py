@@ -217,7 +217,7 @@ FAILURES = (
     KnownLine(
         "SystemError", "failure", "nccl", "unhandled system error", None,
         "RuntimeError: NCCL error: unhandled system error (run with NCCL_DEBUG=INFO for details)",
-        "A system call of NCCL failed; the line does not name the call.",
+        "A system call that NCCL made failed; the line does not say which.",
         "Read the NCCL WARN lines above this line. If there are none, run the job again with "
         "NCCL_DEBUG=INFO.",
         "nccl, src/init.cc",
