@@ -33,6 +33,15 @@ from webhook.serve.metrics import Metrics
 
 HERE = Path(__file__).parent
 CASES = sorted(file.parent for file in HERE.glob("*/*/pod.yaml"))
+SHIPPED = HERE.parents[1] / "webhook" / "config" / "examples"
+#: Shipped configurations of no cloud or vendor; other tests use their fields.
+GENERAL = {
+    "cloud-boolean",
+    "h100-eight-rails",
+    "lab-two-infiniband",
+    "roce-host-network",
+    "roce-sriov-multus",
+}
 FILES = {"pod.yaml", "fabrics.yaml", "facts.yaml", "expected.yaml"}
 OPTIONAL = {"facts.yaml"}
 HEADER = "# Written by `make golden`: look at the diff before you commit.\n"
@@ -108,6 +117,14 @@ def test_no_folder_is_left_over() -> None:
         assert FILES - OPTIONAL <= names <= FILES, case
     stray = [path for path in HERE.iterdir() if path.is_file() and path.suffix != ".py"]
     assert stray == []
+
+
+def test_each_example_of_a_cloud_or_vendor_is_tried() -> None:
+    """The cases in `examples` link to shipped configurations: they hold for what a user copies."""
+    linked = [case / "fabrics.yaml" for case in CASES if case.parent.name == "examples"]
+    assert all(file.is_symlink() for file in linked)
+    tried = {file.resolve() for file in linked}
+    assert {file for file in SHIPPED.glob("*.yaml") if file.stem not in GENERAL} == tried
 
 
 @each_case

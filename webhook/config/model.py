@@ -231,7 +231,8 @@ class FabricEntry(Entry):
     (Dynamic Resource Allocation, with `claims`)."""
 
     resources: list[ResourceEntry] = shared_default([])
-    """Extended resources that a pod requests: normally one, with SR-IOV one per rail."""
+    """Extended resources that a pod requests: normally one, with SR-IOV one per rail. With an
+    explicit `[]`, only privileged pods see a device."""
 
     claims: list[ClaimEntry] = shared_default([])
     """With mode `dra`: the ResourceClaimTemplates for a pod's NICs, normally one."""

@@ -86,7 +86,7 @@ def test_aliases_count_as_much_as_they_mean(name: str) -> None:
 
 def test_what_is_not_shown_is_counted() -> None:
     """Errors are shown before warnings, whatever their lines; the rest of both is counted."""
-    warned = [fabric(f"f{number}", resources=[]) for number in range(150)]
+    warned = [fabric(f"f{number}", resources=...) for number in range(150)]
     broken = [fabric("A", match={"gpuProducts": [f"p{number}"]}) for number in range(3)]
     count, truncation, message = judged(text(*warned, *broken))
 

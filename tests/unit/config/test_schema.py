@@ -61,11 +61,25 @@ def test_the_examples_are_loaded_without_a_finding(path: Path) -> None:
 def test_there_is_an_example_for_each_kind_of_cluster() -> None:
     """The documentation links to these files."""
     assert [path.stem for path in EXAMPLES] == [
+        "alibaba-erdma",
+        "amd-pollara",
+        "aws-efa",
+        "azure-nd-h100-shared",
+        "azure-nd-h100-sriov",
+        "broadcom-thor",
         "cloud-boolean",
+        "coreweave",
+        "gke-gib",
         "h100-eight-rails",
+        "ibm-multi-nic",
         "lab-two-infiniband",
+        "nebius",
+        "oci-h100-host-network",
+        "oci-h100-vf",
+        "openshift-sriov",
         "roce-host-network",
         "roce-sriov-multus",
+        "volcengine-roce",
     ]
 
 

@@ -79,14 +79,24 @@ def own_device_networks(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a fabric that has mode `sr-iov` or `host-device`, but no network or annotation.
 
     A warning: a Multus network moves the device into the pod, but another webhook may append that
-    network. An EFA device, reached through libfabric, needs none.
+    network. An EFA device, reached through libfabric, needs none, and InfiniBand works without an
+    interface in the pod: there, an explicit `linkLayer: InfiniBand` is enough.
     """
     attached = fabric.networks or any(_network_counts(fabric)) or fabric.annotations
-    if fabric.mode in _NETWORK_MODES and not attached and fabric.transport != "libfabric":
+    if fabric.mode in _NETWORK_MODES and not attached and not _needs_no_interface(fabric):
         yield Violation(
             ("networks",),
             f"mode {fabric.mode} needs a network that moves the device into the pod",
         )
+
+
+def _needs_no_interface(fabric: FabricEntry) -> bool:
+    """Return whether the devices work without a network interface in the pod.
+
+    The default link layer is not believed: it may be an omission.
+    """
+    explicit = "link_layer" in fabric.model_fields_set
+    return fabric.transport == "libfabric" or (explicit and fabric.link_layer == "InfiniBand")
 
 
 @rule("error", "Give each network an interface of its own, or leave out @interface.")
@@ -177,9 +187,11 @@ def per_gpu_both_ways(fabric: FabricEntry) -> Iterator[Violation]:
 def no_resource(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a fabric that has no `resources`, in a mode other than `host-network` and `dra`.
 
-    A warning: no resource mounts a device into the pod, but a site may mount one in another way.
+    A warning: no resource mounts a device into the pod, but a site may mount one in another way,
+    such as with privileged pods. For an explicit `[]` there is no warning.
     """
-    if fabric.mode not in ("host-network", "dra") and not fabric.resources:
+    explicit = "resources" in fabric.model_fields_set
+    if fabric.mode not in ("host-network", "dra") and not fabric.resources and not explicit:
         yield Violation(("resources",), "resources is empty, so no device gets into the pod")
 
 

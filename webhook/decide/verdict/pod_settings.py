@@ -64,8 +64,7 @@ def _mode_verdict(pod: PatchedPod, fabric: Fabric) -> Verdict | None:
         return Verdict.of(HOST_NETWORK_MISSING, message)
     if pod.analysis.original.host_network:
         return _host_network_verdict(fabric)
-    networks = bool(fabric.networks) or any(resource.network for resource in fabric.resources)
-    if networks or fabric.annotations:
+    if _attaches_networks(fabric):
         return _if_not_added(pod)
     if fabric.needs_networks:
         problem = f"RoCE fabric {fabric.name} has no networks"
@@ -74,8 +73,24 @@ def _mode_verdict(pod: PatchedPod, fabric: Fabric) -> Verdict | None:
     return None
 
 
+def _attaches_networks(fabric: Fabric) -> bool:
+    of_resources = any(resource.network for resource in fabric.resources)
+    return bool(fabric.networks or fabric.annotations) or of_resources
+
+
+def _works_in_any_network(fabric: Fabric) -> bool:
+    """Return whether the device plugin alone brings the device, without an interface in the pod.
+
+    EFA and InfiniBand have no GIDs that depend on the pod's interfaces. If the fabric has networks,
+    or its mode is dra, then the devices are moved, and are missing in the host network.
+    """
+    if fabric.mode == "dra" or _attaches_networks(fabric):
+        return False
+    return fabric.transport == "libfabric" or fabric.link_layer == "InfiniBand"
+
+
 def _host_network_verdict(fabric: Fabric) -> Verdict | None:
-    if fabric.mode not in MODES_WITH_OWN_DEVICE:
+    if fabric.mode not in MODES_WITH_OWN_DEVICE or _works_in_any_network(fabric):
         return None
     message = (
         f"fabric {fabric.name} ({fabric.mode}) does not work in the host network; remove "

@@ -274,7 +274,7 @@ BROKEN = {
         ),
     ],
     "no_resource": [
-        text(fabric(resources=[])),
+        text(fabric(resources=...)),
     ],
     "claim_names": [
         text(dra(match={"deviceClasses": ["GPU"]})),
@@ -451,6 +451,10 @@ FINE = {
         fabric(hcas=["mlx4_0", "mlx5_1", "hfi1_0", "erdma_0", "irdma3", "efa_0", "qedr0"])
     ),
     "no device where pods have their own": text(sriov()),
+    "no resource on purpose": text(fabric(resources=[])),
+    "no network for InfiniBand on purpose": text(
+        sriov(linkLayer="InfiniBand", resources=[{"name": "example.com/vf"}])
+    ),
     "no device for Gloo": text(fabric(hcas=[], libraries=["gloo"])),
     "devices for UCX alone, in env": text(
         fabric(hcas=[], env={"UCX_NET_DEVICES": "mlx5_0:1,eth0"})

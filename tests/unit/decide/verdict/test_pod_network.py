@@ -5,7 +5,7 @@ import pytest
 from tests.builders import V100, decision_input, fabric, gpu, pod
 from tests.unit.decide.verdict.judging import judged, verdict_on
 from webhook.model.annotations import NETWORKS_ANNOTATION
-from webhook.model.fabric import Fabric, RdmaResource
+from webhook.model.fabric import ClaimTemplateReference, Fabric, RdmaResource
 
 EQUIPPED = ("yes", "Equipped")
 RESOURCES = (RdmaResource(name="rdma/x"),)
@@ -28,13 +28,35 @@ def test_a_mode_that_needs_the_hosts_network_needs_it() -> None:
 @pytest.mark.parametrize("mode", ["sr-iov", "host-device"])
 def test_a_device_is_not_moved_into_the_hosts_network(mode: str) -> None:
     """In these modes the device belongs to the pod's own network namespace."""
-    verdict = verdict_on(pod(hostNetwork=True), decision_input(on(mode)))
+    verdict = verdict_on(pod(hostNetwork=True), decision_input(on(mode, "Ethernet")))
     assert (verdict.rdma, verdict.because.code) == ("no", "HostNetworkWrong")
     assert verdict.message == (
         f"fabric here ({mode}) does not work in the host network; remove hostNetwork from the pod"
     )
     for link_layer in ("InfiniBand", "Ethernet"):
         assert judged(pod(), decision_input(on(mode, link_layer))) == EQUIPPED
+
+
+@pytest.mark.parametrize("mode", ["sr-iov", "host-device"])
+def test_a_device_that_no_network_moves_works_in_the_hosts_network(mode: str) -> None:
+    """So it is with InfiniBand and EFA, whose devices the plugin alone brings."""
+    for reached in ({"link_layer": "InfiniBand"}, {"transport": "libfabric"}):
+        given = {"link_layer": "Ethernet", **reached}
+        assert judged(pod(hostNetwork=True), decision_input(on(mode, **given))) == EQUIPPED
+    moved = (
+        {"networks": ("lab/net",)},
+        {"annotations": {"a/b": "c"}},
+        {"resources": (RdmaResource(name="rdma/x", network="lab/net"),)},
+    )
+    for moving in moved:
+        verdict = judged(pod(hostNetwork=True), decision_input(on(mode, **moving)))
+        assert verdict == ("no", "HostNetworkWrong")
+
+
+def test_a_driver_moves_the_device_of_a_claim() -> None:
+    """With mode dra, the host's network lacks the device, on any link layer."""
+    claiming = on("dra", resources=(), claim_templates=(ClaimTemplateReference(template="nics"),))
+    assert judged(pod(hostNetwork=True), decision_input(claiming)) == ("no", "HostNetworkWrong")
 
 
 def test_shared_roce_needs_networks() -> None:
