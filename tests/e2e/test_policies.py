@@ -327,6 +327,58 @@ def test_a_label_that_is_not_true(cluster: Cluster, space: str) -> None:
     ]
 
 
+MISSPELLED = (
+    "rdma.lab/enabled",
+    "rdma.lab/enalbe",
+    "rdma.lab/Enable",
+    "rdma-lab/enable",
+    "rdma.lab.enable",
+    "rdma_lab_enable",
+    "rmda.lab/enable",
+    "rdma.io/enable",
+    "my-rdma.example/enabled",
+)
+
+
+@pytest.mark.parametrize("key", MISSPELLED)
+def test_a_misspelled_annotation(cluster: Cluster, key: str) -> None:
+    """Where pods may opt in, the author learns that this one does not; the pod is created."""
+    message = f"annotation {key} does not request RDMA: did you mean {ENABLE}?"
+    other = {"app.kubernetes.io/managed-by": "me", key: "true"}
+    answer = ask(cluster, pod("policies-on", other))
+    assert (answer.created, answer.advice) == (True, [message])
+    assert ask(cluster, workload("Deployment", "policies-on", template(other))).advice == [message]
+    for space in ("policies-plain", "policies-yes"):
+        assert ask(cluster, pod(space, other)).advice == []
+    assert ask(cluster, pod("policies-on", {key: "false"})).advice == []
+    assert ask(cluster, pod("policies-on", {key: "true", ENABLE: "false"})).advice == []
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "rdma.lab/devices",
+        "rdma.ome.io/auto-inject",
+        "example.com/rdma-enabled",
+        "example.com/enable",
+        "rdma.io/enable-all",
+        "istio.io/rdma.enable",
+    ],
+)
+def test_another_annotation_is_no_misspelling(cluster: Cluster, key: str) -> None:
+    """Those of this and of other projects, whose meaning the policy does not know."""
+    assert ask(cluster, pod("policies-on", {key: "true"})).advice == []
+
+
+def test_a_pod_with_many_annotations_is_not_searched(cluster: Cluster) -> None:
+    """More than a hundred would delay it, and the API server accepts thousands of them."""
+    message = f"annotation {MISSPELLED[0]} does not request RDMA: did you mean {ENABLE}?"
+    hundred = {f"example.com/{number}": "" for number in range(99)} | {MISSPELLED[0]: "true"}
+    assert ask(cluster, pod("policies-on", hundred)).advice == [message]
+    answer = ask(cluster, pod("policies-on", {**hundred, "example.com/more": ""}))
+    assert (answer.created, answer.advice) == (True, [])
+
+
 @pytest.mark.parametrize("value", ["True", "yes", "1", ""])
 def test_labeling_a_namespace_wrongly(cluster: Cluster, value: str) -> None:
     """A user who sets another value gets advice at once; "true" and "false" are fine."""

@@ -35,7 +35,12 @@ from webhook.kube import events
 from webhook.kube.client import FIELD_MANAGER
 from webhook.kube.lease import LEASE_SECONDS
 from webhook.kube.watched_resources import CLAIM_TEMPLATES, CLAIMS, CONFIGURATIONS, KINDS, NODES
-from webhook.model.annotations import ENABLE_ANNOTATION, STATUS_ANNOTATION
+from webhook.model.annotations import (
+    ENABLE_ANNOTATION,
+    STATUS_ANNOTATION,
+    USER_ANNOTATIONS,
+    WEBHOOK_ANNOTATIONS,
+)
 from webhook.model.facts import OPT_IN_LABEL
 from webhook.preview.workloads.controllers import CONTROLLERS, training_operator
 from webhook.preview.workloads.templates import templates_of
@@ -222,6 +227,16 @@ def test_the_advice_finds_the_templates_of_these_kinds() -> None:
     written = "\n".join(variable["expression"] for variable in variables)
     missing = {field for field in fields if not re.search(rf"(?:\.|'){field}\b", written)}
     assert not missing, f"add {missing} to the variable templates of advice.yaml"
+
+
+def test_the_advice_knows_our_annotations() -> None:
+    """Any other name after our prefix is a misspelling; `enable` itself is looked for first."""
+    variables = documents("base/admission/advice.yaml")[0]["spec"]["variables"]
+    (expression,) = (item["expression"] for item in variables if item["name"] == "misspelled")
+    listed = re.search(r"k in (\[[^]]*\])", expression)
+    assert listed is not None
+    known = {*USER_ANNOTATIONS, *WEBHOOK_ANNOTATIONS} - {ENABLE_ANNOTATION}
+    assert set(yaml.safe_load(listed[1])) == known
 
 
 def test_the_guards_look_at_the_same_account() -> None:
