@@ -235,8 +235,8 @@ def test_the_advice_knows_our_annotations() -> None:
     (expression,) = (item["expression"] for item in variables if item["name"] == "misspelled")
     listed = re.search(r"k in (\[[^]]*\])", expression)
     assert listed is not None
-    known = {*USER_ANNOTATIONS, *WEBHOOK_ANNOTATIONS} - {ENABLE_ANNOTATION}
-    assert set(yaml.safe_load(listed[1])) == known
+    correct = {*USER_ANNOTATIONS, *WEBHOOK_ANNOTATIONS} - {ENABLE_ANNOTATION}
+    assert set(yaml.safe_load(listed[1])) == correct
 
 
 def test_the_guards_look_at_the_same_account() -> None:
