@@ -74,6 +74,7 @@ def test_there_is_an_example_for_each_kind_of_cluster() -> None:
         "ibm-multi-nic",
         "lab-two-infiniband",
         "nebius",
+        "nvidia-sriov",
         "oci-h100-host-network",
         "oci-h100-vf",
         "openshift-sriov",

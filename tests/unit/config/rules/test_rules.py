@@ -243,6 +243,7 @@ BROKEN = {
     ],
     "own_device_networks": [
         text(sriov(resources=[{"name": "example.com/vf"}])),
+        text(sriov(linkLayer="Ethernet", resources=[{"name": "example.com/vf"}])),
     ],
     "network_interfaces": [
         text(roce(hcas=["mlx5_0", "mlx5_1"], networks=["lab/a@net1", "lab/b@net1"])),
