@@ -21,6 +21,8 @@ from tests.unit.diagnose.verify.runs.plans import FABRIC
 from tests.waiting import until
 from webhook.diagnose.verify.runs.nccl_job import NcclPlan, mpi_job
 
+#: Two HCAs of 200 Gb/s carry 50 GB/s.
+RATE = ("--rate", "200")
 STAND_IN = ("--test", "/opt/stand-in/all_reduce_perf")
 Start = Callable[..., Running]
 
@@ -66,7 +68,7 @@ def operator(lab: RunNamespace) -> Iterator[None]:
 @pytest.mark.usefixtures("operator")
 def test_a_collective(lab: RunNamespace, start: Start, tmp_path: Path) -> None:
     """A rank runs on each of the two nodes, equipped by the webhook; its table is judged."""
-    run = start("--image", lab.mpi, *STAND_IN, "-o", "json", "--logs", tmp_path)
+    run = start("--image", lab.mpi, *STAND_IN, *RATE, "-o", "json", "--logs", tmp_path)
     code, out = run.wait()
     assert code == 0, (run.printed, [log.read_text() for log in tmp_path.iterdir()])
     form = json.loads(out)

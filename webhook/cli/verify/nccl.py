@@ -16,6 +16,8 @@ from webhook.cli.verify.options import (
     add_nodes_option,
     add_pod_options,
     add_result_options,
+    given_rate,
+    port_rate,
     whole_number,
 )
 from webhook.cli.verify.output import NOT_COMPLETED, RUN_EXIT_CODES, exit_code, print_evaluation
@@ -71,6 +73,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add("--test", default="all_reduce_perf", metavar="PROGRAM", help=help_text)
     help_text = "size of the largest message (default: 1G)"
     add("--largest", type=_size, default="1G", metavar="SIZE", help=help_text)
+    add(
+        "--rate",
+        type=given_rate,
+        metavar="GBPS",
+        help="rate of the ports (default: the fabric's rateGbps)",
+    )
     add_pod_options(command)
     add("--logs", type=Path, metavar="DIR", help="save the log of the launcher")
     add_result_options(command)
@@ -123,6 +131,7 @@ def _plan(arguments: argparse.Namespace, reads: HttpReads) -> NcclPlan:
         start_timeout=arguments.timeout,
         pull_secrets=tuple(arguments.pull_secrets),
         tolerations=(*gpu_tolerations(fabric), *arguments.tolerations),
+        rate=port_rate(arguments.rate, fabric),
     )
 
 

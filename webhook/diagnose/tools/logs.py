@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from webhook.diagnose.tools.known_lines import KNOWN_LINES, TRANSPORTS, KnownLine
+from webhook.diagnose.tools.nccl_devices import NcclDevices, read_nccl_devices
 
 #: Characters of a line that are read; no pattern needs more.
 _MAX_LINE = 4000
@@ -51,6 +52,7 @@ class LogReport(NamedTuple):
     gpu_direct: bool | None
     #: The last line with any text, which often has the error of a program that failed.
     last_line: str = ""
+    nccl_devices: NcclDevices = NcclDevices()
 
 
 def read_log(text: str) -> LogReport:
@@ -77,6 +79,7 @@ def read_log(text: str) -> LogReport:
         info=_NCCL_INFO in text,
         gpu_direct=any("/GDRDMA" in line for line in channels) if channels else None,
         last_line=text.rstrip().rpartition("\n")[2],
+        nccl_devices=read_nccl_devices(text),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from webhook.diagnose.tools.benchmarks import ToolOutput, read_output_lines
@@ -26,8 +26,8 @@ from webhook.diagnose.tools.observations import (
 )
 from webhook.diagnose.tools.readers import read
 from webhook.diagnose.tools.transcripts import split_by_node
+from webhook.diagnose.verify.collective import OVER_RDMA
 from webhook.diagnose.verify.grade import (
-    OVER_RDMA,
     TRANSPORT_UNKNOWN,
     RunContext,
     grade_run,
@@ -48,7 +48,13 @@ NOT_TESTED = Code(
     "An HCA of the fabric (-c and --fabric) has no result.",
     "Run ib_write_bw -d HCA on each HCA that has no result.",
 )
-FILE_CODES = (MIXED_TRANSPORTS, NOT_TESTED)
+NOT_USED = Code(
+    "HcasNotUsed",
+    "A collective with as many GPUs per node as the fabric has HCAs did not use all of them.",
+    "Look in NCCL's log for the HCAs in the line NET/IB : Using, and check NCCL_IB_HCA and the "
+    "state of the HCAs that are missing there.",
+)
+FILE_CODES = (MIXED_TRANSPORTS, NOT_TESTED, NOT_USED)
 
 # Grade failures by the table of known lines, the lowest layer first.
 #
@@ -254,7 +260,8 @@ def evaluate(
 ) -> Evaluation:
     """Grade all files; `hcas` are the RDMA devices that the runs should have tested."""
     results = flag_outliers([result for file in files for result in grade_file(file, rate)])
-    return Evaluation(results, tuple(_untested_hcas(results, hcas)))
+    in_use = {name for file in files for name in file.output.log.nccl_devices.used}
+    return Evaluation(results, tuple(_findings_on_hcas(results, hcas, in_use)))
 
 
 def grade_file(file: BenchmarkFile, rate: PortRate | None) -> Iterator[BenchmarkResult]:
@@ -311,15 +318,26 @@ def _split_failures(
     return run_failures, other_failures
 
 
-def _untested_hcas(results: Sequence[BenchmarkResult], hcas: Sequence[str]) -> Iterator[Finding]:
+def _findings_on_hcas(
+    results: Sequence[BenchmarkResult], hcas: Sequence[str], in_use: Collection[str]
+) -> Iterator[Finding]:
+    """Yield a finding on the HCAs of a fabric without a result; collectives use those `in_use`."""
+    measurements = [result.measurement for result in results if result.measurement]
     tested = {
         result.measurement.device
         for result in results
         if result.measurement and result.graded_figure
     }
-    missing = [name for name in hcas if name not in tested]
-    if missing:
+    missing = [name for name in hcas if name not in tested and name not in in_use]
+    count, names = counted(len(missing), "HCA"), ", ".join(missing)
+    if missing and in_use and any(_could_use(run, len(hcas)) for run in measurements):
+        yield NOT_USED.finding("warning", f"NCCL did not use {count} of the fabric: {names}.")
+    elif missing and any(run.kind != "collective" for run in measurements):
         verb = "has" if len(missing) == 1 else "have"
-        count = counted(len(missing), "HCA")
-        text = f"{count} of the fabric {verb} no result: {', '.join(missing)}."
-        yield NOT_TESTED.finding("unsure", text)
+        yield NOT_TESTED.finding("unsure", f"{count} of the fabric {verb} no result: {names}.")
+
+
+def _could_use(measurement: Measurement, hca_count: int) -> bool:
+    """Return whether a collective had a GPU for each HCA of its nodes."""
+    ranks, nodes = measurement.ranks or 0, measurement.nodes or 0
+    return nodes > 0 and ranks >= hca_count * nodes

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from webhook.diagnose.tools.benchmarks.measurements import MeasuredRow, Measurement
 from webhook.diagnose.tools.known_lines import Layer
 from webhook.diagnose.tools.logs import LogReport
+from webhook.diagnose.verify.collective import COLLECTIVE_CODES, bandwidth_text, grade_over_rdma
 from webhook.diagnose.verify.results import (
     OK_SHARE,
     WARNING_SHARE,
@@ -85,11 +86,6 @@ TOO_FEW_PEERS = Code(
     "this latency, or the latency is above that limit.",
     "To compare latencies, pass the output of at least three pairs of nodes.",
 )
-OVER_RDMA = Code(
-    "OverRdma",
-    "A collective ran over RDMA with correct results, or a log shows RDMA. The bandwidth of "
-    "collectives is not graded: it depends on NVLink and on the number of HCAs.",
-)
 NOT_RDMA = Code(
     "NotRdma",
     "The benchmark used TCP, not RDMA.",
@@ -146,9 +142,7 @@ def _result_of(measurement: Measurement, context: RunContext) -> BenchmarkResult
     if measurement.kind == "latency":
         return _latency(measurement)
     if measurement.kind == "collective":
-        finding = _collective(measurement, context.log)
-        layer: Layer | None = "nccl" if finding.level == "error" else None
-        return BenchmarkResult(finding, gbps=measurement.best_gbps, layer=layer)
+        return _collective(measurement, context)
     return _bandwidth(measurement, context)
 
 
@@ -256,27 +250,25 @@ def _typical_latency(row: MeasuredRow) -> float | None:
     return row.latency.typical if row.latency.typical is not None else row.latency.average
 
 
-def _collective(measurement: Measurement, log: LogReport) -> Finding:
-    """Grade nccl-tests by what is certain: correct results, and the network in use.
-
-    The bus bandwidth that a job can reach depends on NVLink, on the number of HCAs and on NCCL's
-    algorithm (NVIDIA/nccl-tests, doc/PERFORMANCE.md), so no ratio makes it fail.
-    """
+def _collective(measurement: Measurement, context: RunContext) -> BenchmarkResult:
+    """Grade nccl-tests: first by what is certain, then by the bandwidth."""
+    start, log = bandwidth_text(measurement), context.log
     gbps = measurement.best_gbps
-    start = "The collective ran" if gbps is None else f"Bus bandwidth {_rate_text(gbps)}"
     if measurement.wrong_elements:
         elements = counted(measurement.wrong_elements, "wrong element")
-        return WRONG_RESULTS.finding("error", f"The results have {elements}.")
-    if log.rdma_use == "no":
-        return NOT_RDMA.finding("error", f"{start} over TCP sockets, not over RDMA.")
-    if measurement.nodes == 1:
+        finding = WRONG_RESULTS.finding("error", f"The results have {elements}.")
+    elif log.rdma_use == "no":
+        finding = NOT_RDMA.finding("error", f"{start} over TCP sockets, not over RDMA.")
+    elif measurement.nodes == 1:
         text = f"{start} within one node. No cable was tested."
-        return LOOPBACK.finding("unsure", text, "Run the benchmark on at least two nodes.")
-    if log.rdma_use == "yes":
-        text = f"{start} over RDMA, without wrong results. The bandwidth is not graded."
-        return OVER_RDMA.finding("ok", text)
-    text = f"{start}; the output does not show which network was used."
-    return TRANSPORT_UNKNOWN.finding("unsure", text)
+        finding = LOOPBACK.finding("unsure", text, "Run the benchmark on at least two nodes.")
+    elif log.rdma_use == "yes":
+        return grade_over_rdma(measurement, log, context.rate)
+    else:
+        text = f"{start}; the output does not show which network was used."
+        finding = TRANSPORT_UNKNOWN.finding("unsure", text)
+    layer: Layer | None = "nccl" if finding.level == "error" else None
+    return BenchmarkResult(finding, gbps=gbps, layer=layer)
 
 
 def _rate_text(number: float) -> str:
@@ -286,6 +278,6 @@ def _rate_text(number: float) -> str:
 #: The codes of the grade of one measurement.
 GRADE_CODES = (
     *(AT_RATE, BELOW_RATE, FAR_BELOW_RATE, FASTER_THAN_RATE, SMALL_MESSAGES, LOOPBACK, NO_RATE),
-    *(ZERO_BANDWIDTH, UNIT_UNPROVEN, NO_RESULT, QUICK, TOO_FEW_PEERS, CONNECTED, OVER_RDMA),
-    *(NOT_RDMA, WRONG_RESULTS, TRANSPORT_UNKNOWN),
+    *(ZERO_BANDWIDTH, UNIT_UNPROVEN, NO_RESULT, QUICK, TOO_FEW_PEERS, CONNECTED),
+    *(*COLLECTIVE_CODES, NOT_RDMA, WRONG_RESULTS, TRANSPORT_UNKNOWN),
 )

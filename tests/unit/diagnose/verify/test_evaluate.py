@@ -8,7 +8,13 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from tests.unit.diagnose.tools.benchmarks import outputs
-from tests.unit.diagnose.tools.benchmarks.outputs import bandwidth, latency, nccl_tests, row
+from tests.unit.diagnose.tools.benchmarks.outputs import (
+    bandwidth,
+    latency,
+    nccl_log,
+    nccl_tests,
+    row,
+)
 from tests.unit.diagnose.verify.evaluated import evaluated, only_result
 from webhook.diagnose.tools.known_lines import (
     FAILURES,
@@ -220,7 +226,7 @@ def test_latencies_of_peers() -> None:
 def test_collectives_of_peers() -> None:
     """Jobs of the same size are compared by their bus bandwidth."""
     slow = nccl_tests().replace("46.65", "30.10").replace("46.48", "30.20")
-    evaluation = evaluated(*[nccl_tests() + OVER_RDMA] * 3, slow + OVER_RDMA)
+    evaluation = evaluated(*[nccl_tests() + nccl_log(4)] * 3, slow + nccl_log(4))
     assert codes(evaluation) == [("ok", "OverRdma")] * 3 + [("warning", "Outlier")]
 
 

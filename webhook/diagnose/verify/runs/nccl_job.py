@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from typing import NamedTuple
 
+from webhook.diagnose.verify.results import PortRate
 from webhook.diagnose.verify.runs.pods import NAME_LABEL, NCCL_CONTAINER, RUN_LABEL, VERIFY
 from webhook.model.annotations import ENABLE_ANNOTATION, FABRIC_ANNOTATION
 from webhook.model.fabric import Fabric
@@ -153,6 +154,8 @@ class NcclPlan(NamedTuple):
     pull_secrets: tuple[str, ...] = ()
     #: Tolerations as in a pod.
     tolerations: tuple[dict[str, str], ...] = ()
+    #: The rate of an HCA; None if it is not known.
+    rate: PortRate | None = None
 
     @property
     def ranks(self) -> int:

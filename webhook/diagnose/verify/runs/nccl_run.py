@@ -74,7 +74,7 @@ class NcclRun:
         ClusterError if the API server stays silent.
         """
         try:
-            return Evaluation(self._measure())
+            return self._measure()
         except errors.MeasurementError as error:
             return Evaluation((error.result.with_location(_LAUNCHER, ()),))
         except errors.RunStopError as stop:
@@ -85,7 +85,7 @@ class NcclRun:
         selector = run_selector(self._plan.name)
         return remove_jobs_and_pods(self._environment, selector, sleep)
 
-    def _measure(self) -> tuple[BenchmarkResult, ...]:
+    def _measure(self) -> Evaluation:
         self._pod_poll.with_retries(lambda: self._environment.jobs.create(mpi_job(self._plan)))
         self._report_progress("MPIJob created")
         self._until(self._plan.start_timeout, self._started_launcher)
@@ -96,7 +96,7 @@ class NcclRun:
         self._report_progress("reading the launcher's log")
         log = self._log(launcher, _LAUNCHER)
         self._environment.save_log(log)
-        return grade_launcher(_LAUNCHER, log)
+        return grade_launcher(_LAUNCHER, log, self._plan)
 
     def _until(self, timeout: float, done: Callable[[], PodRecord | None]) -> PodRecord:
         """Poll the pods until `done` returns a pod, and return it."""
@@ -222,12 +222,14 @@ def _interruption() -> errors.RunStopError:
 _NOTE = "rdma-verify: this image has no "
 
 
-def grade_launcher(name: str, log: str) -> tuple[BenchmarkResult, ...]:
+def grade_launcher(name: str, log: str, plan: NcclPlan) -> Evaluation:
     """Return the results of the log of a launcher, at least one; `name` is their file."""
     if missing := missing_program(log):
-        return (missing_program_result(missing).with_location(name, ()),)
-    results = evaluate(read_benchmark_files(name, log), None).results
-    return results or (_no_result(log).with_location(name, ()),)
+        return Evaluation((missing_program_result(missing).with_location(name, ()),))
+    evaluation = evaluate(read_benchmark_files(name, log), plan.rate, plan.fabric.hcas)
+    if evaluation.results:
+        return evaluation
+    return Evaluation((_no_result(log).with_location(name, ()),))
 
 
 def missing_program(log: str) -> str:

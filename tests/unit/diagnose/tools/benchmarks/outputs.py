@@ -133,6 +133,40 @@ def nccl_tests(test: str = "all_reduce_perf", other: str = "node-b", wrong: int 
     return NCCL.format(test=test, other=other, wrong=wrong, grade=grade)
 
 
+def nccl_log(hcas: int = 2, used: int | None = None, *, gpu_direct: bool = True) -> str:
+    """Return NCCL's log of a job on nodes with HCAs, with channels over the first of them."""
+    listed = " ".join(f"[{number}]mlx5_{number}:1/IB" for number in range(hcas))
+    end = "/GDRDMA" if gpu_direct else ""
+    return "".join(
+        [
+            f"n:1:1 [0] NCCL INFO NET/IB : Using {listed} [RO]; OOB eth0:10.0.0.1<0>\n",
+            *(
+                f"n:1:1 [0] NCCL INFO Channel 00/0 : 1[1] -> 2[0] [send] via NET/IB/{number}{end}\n"
+                for number in range(hcas if used is None else used)
+            ),
+        ]
+    )
+
+
+def nccl_job(gpus: int = 8, nodes: int = 2, **fields: str) -> str:
+    """Return the output of nccl-tests on nodes with some GPUs each."""
+    ranks = "".join(
+        f"#  Rank  {rank} Group  0 Pid  {rank + 1} on node-{rank // gpus} device  {rank % gpus}\n"
+        for rank in range(gpus * nodes)
+    )
+    values = {"test": "all_reduce_perf", "size": "1073741824", "gbytes": "46.65", "wrong": "0"}
+    return NCCL_JOB.format(ranks=ranks, **{**values, **fields})
+
+
+NCCL_JOB = """\
+$ {test} -b 8 -e 1G
+# nThread 1 nGpus 1 minBytes 8 maxBytes 1073741824
+{ranks}#       size         count      type   redop    root     time   algbw   busbw #wrong
+  {size}     268435456     float     sum      -1    23015   46.65   {gbytes}      {wrong}
+# Out of bounds values : 0 OK
+"""
+
+
 def _bars(*widths: int) -> str:
     return "+" + "+".join("-" * width for width in widths) + "+"
 

@@ -7,9 +7,9 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.unit.diagnose.tools.benchmarks.outputs import nccl_tests
+from tests.unit.diagnose.tools.benchmarks.outputs import nccl_log, nccl_tests
 from tests.unit.diagnose.verify.runs.plans import FABRIC
-from webhook.diagnose.verify.results import Evaluation
+from webhook.diagnose.verify.results import Evaluation, PortRate
 from webhook.diagnose.verify.runs.nccl_job import NcclPlan
 from webhook.diagnose.verify.runs.nccl_run import NcclEnvironment, NcclRun
 from webhook.diagnose.verify.runs.plan import RunEnvironment
@@ -17,7 +17,7 @@ from webhook.model.finding import Finding
 
 Object = dict[str, Any]
 ROLE = "training.kubeflow.org/job-role"
-OVER_RDMA = "node-a:1:1 [0] NCCL INFO Channel 00/0 : 1[0] -> 0[0] [receive] via NET/IB/0\n"
+OVER_RDMA = nccl_log()
 PLAN = NcclPlan(
     name="verify-0123abcd",
     fabric=FABRIC,
@@ -28,6 +28,7 @@ PLAN = NcclPlan(
     test="all_reduce_perf",
     largest="1G",
     start_timeout=60,
+    rate=PortRate(200, "--rate 200"),
 )
 
 

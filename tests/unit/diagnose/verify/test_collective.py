@@ -1,0 +1,128 @@
+"""Collectives: their bandwidth against that of the HCAs that NCCL used."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.diagnose.tools.benchmarks.outputs import nccl_job, nccl_log
+from tests.unit.diagnose.verify.evaluated import evaluated, only_result
+from webhook.diagnose.verify.results import BenchmarkResult
+
+
+def judged(job: str, log: str, rate: float | None = 400) -> BenchmarkResult:
+    """Grade a job with its log."""
+    return only_result(job + log, rate=rate)
+
+
+def code_of(result: BenchmarkResult) -> tuple[str, str]:
+    """Return level and code."""
+    return result.finding.level, result.finding.code
+
+
+@pytest.mark.parametrize(
+    ("test", "gpus", "nodes", "gigabytes"),
+    [
+        ("all_reduce", 8, 2, 400),
+        ("all_gather", 8, 4, 400),
+        ("reduce_scatter", 8, 2, 400),
+        ("broadcast", 8, 2, 400),
+        ("reduce", 8, 2, 400),
+        ("alltoall", 8, 2, 93.75),
+        ("alltoall", 8, 4, 64.58),
+        ("sendrecv", 8, 2, 50),
+        ("sendrecv", 4, 2, 100),
+    ],
+)
+def test_the_expectation(test: str, gpus: int, nodes: int, gigabytes: float) -> None:
+    """Eight HCAs of 400 Gb/s carry 400 GB/s; some tests use only a part of that.
+
+    alltoall on two nodes: 400 / 8 x 15/8 = 93.75; on four: 50 x 31/24 = 64.58.
+    """
+    job = nccl_job(gpus, nodes, test=f"{test}_perf", gbytes=f"{gigabytes * 0.51:.2f}")
+    result = judged(job, nccl_log(8))
+    assert code_of(result) == ("ok", "OverRdma")
+    assert result.expected == pytest.approx(gigabytes * 8, abs=0.1)
+    slow = judged(job.replace(f"{gigabytes * 0.51:.2f}", f"{gigabytes * 0.49:.2f}"), nccl_log(8))
+    assert code_of(slow) == ("error", "CollectiveSlow")
+    assert slow.layer == "nccl"
+
+
+def test_the_sentences() -> None:
+    """They are in GB/s, as nccl-tests prints it, and name the share."""
+    result = judged(nccl_job(gbytes="390.2"), nccl_log(8))
+    assert result.finding.text == (
+        "Bus bandwidth 390.2 GB/s over RDMA, 98% of the 400 GB/s that the HCAs can carry, without "
+        "wrong results."
+    )
+    assert result.computation == "8 HCAs × --rate 400"
+    share = judged(nccl_job(test="sendrecv_perf", gbytes="49"), nccl_log(8))
+    assert share.computation == "8 HCAs × --rate 400 × 0.125 of a node for sendrecv_perf"
+
+
+def test_one_hca_of_eight() -> None:
+    """45 GB/s is all that one HCA carries, so it passes; the fabric's other HCAs are named."""
+    job, log = nccl_job(gbytes="45"), nccl_log(8, used=1)
+    assert code_of(judged(job, log)) == ("ok", "OverRdma")
+    hcas = [f"mlx5_{number}" for number in range(8)]
+    evaluation = evaluated(job + log, rate=400, hcas=hcas)
+    assert (evaluation.worst.level, evaluation.worst.code) == ("warning", "HcasNotUsed")
+    names = ", ".join(hcas[1:])
+    assert evaluation.worst.text == f"NCCL did not use 7 HCAs of the fabric: {names}."
+    assert evaluated(job + nccl_log(8), rate=50, hcas=hcas).findings == ()
+
+
+def test_fewer_gpus_than_hcas() -> None:
+    """A job with one GPU per node needs no more than one HCA, and no other has to be tested."""
+    job = nccl_job(1, gbytes="45") + nccl_log(8, used=1)
+    assert evaluated(job, rate=400, hcas=["mlx5_0", "mlx5_1"]).findings == ()
+    assert evaluated(nccl_job() + "Using network IB", hcas=["mlx5_0"]).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("job", "log", "reason"),
+    [
+        (nccl_job(size="67108864"), nccl_log(8), "its largest message has 64 MiB"),
+        (nccl_job(), nccl_log(8, used=0) + nccl_log(1, used=0), "which HCAs NCCL used"),
+        (nccl_job(), nccl_log(8) + "Channel 0 : 0 -> 1 via SHM/direct", "without NVLink"),
+    ],
+    ids=["small messages", "no channels", "no NVLink"],
+)
+def test_a_low_bandwidth_that_proves_nothing(job: str, log: str, reason: str) -> None:
+    """The same bandwidth passes where it is high."""
+    log += "NCCL INFO Using network IB\n"
+    result = judged(job, log)
+    assert code_of(result) == ("unsure", "CollectiveUngraded")
+    assert "This proves nothing, since " in result.finding.text
+    assert reason in result.finding.text
+    assert code_of(judged(job, log, rate=40)) == ("ok", "OverRdma")
+
+
+@pytest.mark.parametrize(
+    ("job", "log", "rate", "reason"),
+    [
+        (nccl_job(), nccl_log(8), None, "the rate of the HCAs is unknown"),
+        (nccl_job(gbytes="n/a"), nccl_log(8), 400, "no row has a bus bandwidth"),
+        (nccl_job(), "NCCL INFO Using network IB", 400, "does not show which HCAs"),
+        (nccl_job(test="gather_perf"), nccl_log(8), 400, "gather_perf has no known relation"),
+        (nccl_job(0, test="alltoall_perf"), nccl_log(8), 400, "ranks and nodes are unknown"),
+    ],
+    ids=["rate", "bandwidth", "HCAs", "test", "ranks"],
+)
+def test_what_is_not_graded(job: str, log: str, rate: float | None, reason: str) -> None:
+    """Without an expectation nothing passes."""
+    result = judged(job, log, rate)
+    assert code_of(result) == ("unsure", "CollectiveUngraded")
+    assert reason in result.finding.text
+    assert "It is not graded, since " in result.finding.text
+
+
+def test_without_gpu_direct() -> None:
+    """The bandwidth may suffice, but the nodes' memory is in the way."""
+    result = judged(nccl_job(gbytes="390"), nccl_log(8, gpu_direct=False))
+    assert code_of(result) == ("warning", "NoGpuDirect")
+
+
+def test_unchecked_results() -> None:
+    """With -c 0, the last line says 0 OK although nothing was checked."""
+    text = judged(nccl_job(gbytes="390", wrong="N/A"), nccl_log(8)).finding.text
+    assert text.endswith("can carry; nccl-tests did not check the results (-c 0).")

@@ -1,0 +1,49 @@
+"""The RDMA devices that NCCL's log shows: those that it may use, and those of its channels.
+
+    NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]; OOB eth0:10.0.0.1<0>
+    NCCL INFO Channel 00/0 : 7[3] -> 8[0] [receive] via NET/IB/1/GDRDMA
+    NCCL INFO Channel 00/0 : 0[0] -> 1[1] via SHM/direct/direct
+
+Format: nccl, src/transport/net_ib.cc (ncclIbInitDevices), net.cc and shm.cc. The number of a
+channel's device is one of those in brackets.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_NETWORK = r"NET/(?:IB(?:ext\w{0,8})?|gIB)"
+_LIST = re.compile(
+    rf"{_NETWORK} : Using((?: {{0,2}}\[\d{{1,3}}\][\w.+-]{{1,64}}:\d{{1,3}}/\w{{1,8}}){{1,64}})"
+)
+_DEVICE = re.compile(r"\[(\d{1,3})\]([\w.+-]{1,64}):")
+_CHANNEL = re.compile(rf"via {_NETWORK}/(\d{{1,3}})")
+#: GPUs that are connected by NVLink do not copy through the memory of the node.
+_HOST_MEMORY = "via SHM/"
+
+
+class NcclDevices(NamedTuple):
+    """The devices in a log; all fields are empty for a log without them."""
+
+    #: Those that NCCL may use, by name; the longest list of a rank.
+    available: tuple[str, ...] = ()
+    #: Those of the channels to other nodes; () if the log shows none, or not their names.
+    used: tuple[str, ...] = ()
+    #: Whether GPUs of a node exchange data through the memory of the node.
+    through_host_memory: bool = False
+
+
+def read_nccl_devices(text: str) -> NcclDevices:
+    """Read a log in time linear in its length."""
+    names: dict[str, str] = {}
+    for listed in _LIST.finditer(text):
+        devices = dict(_DEVICE.findall(listed[1]))
+        names = devices if len(devices) > len(names) else names
+    numbers = sorted({match[1] for match in _CHANNEL.finditer(text)}, key=int)
+    used = [names[number] for number in numbers if number in names]
+    return NcclDevices(
+        available=tuple(names.values()),
+        used=tuple(used) if len(used) == len(numbers) else (),
+        through_host_memory=_HOST_MEMORY in text,
+    )
