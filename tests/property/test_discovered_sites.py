@@ -14,6 +14,7 @@ from webhook.config.load import parse_fabrics
 from webhook.diagnose.discover.discovery import discover_site
 from webhook.diagnose.discover.output import discover_form, discover_schema, discover_text
 from webhook.diagnose.discover.site import DiscoverOptions, KubeNode, SourcedObservation
+from webhook.diagnose.tools.hardware import vendor_of_driver
 from webhook.diagnose.tools.observations import (
     CardObservation,
     DistanceObservation,
@@ -40,7 +41,7 @@ _PORTS = st.builds(
     link_layer=st.none() | st.sampled_from(["InfiniBand", "Ethernet"]),
     rate_gbps=st.none() | st.sampled_from([2.5, 10.0, 56.0, 100.0, 200.0, 400.0]),
     pci=st.none() | _PCI,
-    vendor_id=st.none() | st.just(0x15B3),
+    vendor_id=st.none() | st.sampled_from([0x15B3, 0x15B3, 0x1D0F, 0x1DD8, 0x14E4]),
     device_id=st.none() | st.sampled_from([0x101B, 0x101C, 0x1021, 0x1015]),
     firmware=st.none() | st.sampled_from(["20.31.1014", "28.39.1002"]),
     numa=st.none() | st.sampled_from([-1, 0, 1]),
@@ -149,6 +150,8 @@ def test_nothing_is_invented(site: dict[str, list[Any]]) -> None:
                           "numa", "device_id", "vendor_id"):  # fmt: skip
                 value = getattr(port, field)
                 values = {getattr(observation, field, None) for observation in observations}
+                if field == "vendor_id":  # also by the driver, which the kernel's name shows
+                    values.add(vendor_of_driver(port.device or ""))
                 if field == "vendor_id" and port.device_id is not None:
                     values.add(0x15B3)  # NVIDIA's tools alone show a device without its vendor
                 assert value is None or value in values

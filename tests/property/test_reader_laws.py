@@ -26,8 +26,8 @@ COMPLETE = {
     name: TEXTS[name]
     for name in (
         *("ibdev2netdev", "ibdev2netdev.verbose", "ibstat", "ibstatus", "ibv_devinfo"),
-        *("ibv_devinfo.verbose", "iblinkinfo", "ip_brief", "mst_status.verbose", "rdma_link"),
-        *("rdma_link_json", "show_gids"),
+        *("ibv_devinfo.vendors", "ibv_devinfo.verbose", "iblinkinfo", "ip_brief"),
+        *("mst_status.verbose", "rdma_link", "rdma_link_json", "show_gids"),
     )
 }
 #: Outputs whose parts may show more than the whole: a later value overrides an earlier one, or a

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Required
+from typing import Literal, Required
 
 from typing_extensions import TypedDict
 
 from webhook.diagnose.tools.observations import LinkLayer
-from webhook.model.fabric import Mode
+from webhook.model.fabric import Mode, Transport
 
 
 class MatchEntryForm(TypedDict, total=False):
@@ -23,7 +23,9 @@ class ResourceEntryForm(TypedDict, total=False):
     """A resource that containers request."""
 
     name: Required[str]
-    count: int
+    count: int | Literal["per-gpu"]
+    devicesPerGpu: int
+    gpusPerDevice: int
     network: str
 
 
@@ -43,6 +45,7 @@ class FabricEntryForm(TypedDict, total=False):
     resources: list[ResourceEntryForm]
     claims: list[ClaimEntryForm]
     linkLayer: LinkLayer
+    transport: Transport
     rateGbps: int
     hcas: list[str]
     excludeHcas: list[str]

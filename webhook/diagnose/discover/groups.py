@@ -246,6 +246,7 @@ def _key_text(key: tuple[str, int | None]) -> str:
 
 # Names for fabrics and resources, short enough to type.
 
+_NETWORKS = {"InfiniBand": "ib", "Ethernet": "roce", "EFA": "efa"}
 _MAKERS = ("nvidia-", "tesla-", "quadro-", "geforce-", "amd-")
 
 
@@ -280,7 +281,7 @@ def names_for(groups: Sequence[Group]) -> list[str]:
 
 
 def _short_name(group: Group) -> str:
-    return f"{_gpus(group)}-{'ib' if group.card_kind.link_layer == 'InfiniBand' else 'roce'}"
+    return f"{_gpus(group)}-{_NETWORKS[group.card_kind.link_layer]}"
 
 
 def _name_with_rate(group: Group) -> str:

@@ -5,14 +5,19 @@ The fields that must be right on every node of the group are in `plan_fields` an
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from webhook.config.names import is_plugin_resource
-from webhook.diagnose.discover.fabric_entry import FabricEntryForm, ResourceEntryForm
+from webhook.diagnose.discover.fabric_entry import FabricEntryForm
 from webhook.diagnose.discover.groups import Devices, Group, devices_of, names_for
 from webhook.diagnose.discover.plan_fields import HcaList, HostInterface, hca_list, host_interface
 from webhook.diagnose.discover.plan_match import Match, match_entry_form, matches
+from webhook.diagnose.discover.plan_mode import common_claimable_devices, mode_of, requirements
+from webhook.diagnose.discover.plan_resources import (
+    device_count,
+    is_efa,
+    resource_entries,
+)
 from webhook.diagnose.discover.site import ClaimableDevices, DiscoverOptions, rate_text
 from webhook.model.fabric import Mode
 from webhook.model.finding import Code, Finding, Location
@@ -63,10 +68,10 @@ def plan_fabrics(
 
 def _resource_names(name: str, group: Group, options: DiscoverOptions) -> frozenset[str]:
     """Return the resources that the fabric of a group lists."""
-    mode, _ = _mode(group, options)
+    mode, _ = mode_of(group, options)
     if mode == "dra" and common_claimable_devices(group) is not None:
         return frozenset()
-    listed, _ = _resources(name, group, devices_of(group), mode, options)
+    listed, _ = resource_entries(name, group, devices_of(group), mode, options)
     return frozenset(resource["name"] for resource in listed)
 
 
@@ -74,7 +79,7 @@ def _plan(
     name: str, group: Group, match: Match, options: DiscoverOptions
 ) -> FabricPlan | RefusedGroup:
     devices = devices_of(group)
-    mode, mode_reason = _mode(group, options)
+    mode, mode_reason = mode_of(group, options)
     if mode == "shared-device" and (finding := _without_networks(group, devices, options)):
         return RefusedGroup(group, finding)
     entry: FabricEntryForm = {"name": name, "match": match_entry_form(match), "mode": mode}
@@ -86,10 +91,13 @@ def _plan(
             entry, reason_by_field, claimable_devices, plugin_offers_gpus=bool(match.gpu_resources)
         )
     else:
-        resources, reason = _resources(name, group, devices, mode, options)
-        entry["resources"], reason_by_field["resources"] = resources, reason
+        resources, reason = resource_entries(name, group, devices, mode, options)
+        if resources:
+            entry["resources"], reason_by_field["resources"] = resources, reason
     _add_link(entry, reason_by_field, group, devices)
-    if mode not in _OWN_DEVICE:
+    if is_efa(group) and mode == "host-network":
+        _add_host_interface(entry, reason_by_field, host_interface(group))
+    elif mode not in _OWN_DEVICE:
         chosen = hca_list(group, devices)
         entry[chosen.field], reason_by_field[chosen.field] = list(chosen.names), chosen.reason
         _add_interfaces(entry, reason_by_field, group, chosen, mode)
@@ -110,63 +118,28 @@ def _plan(
         mode,
         entry,
         reason_by_field,
-        tuple(_requirements(group, mode, devices)),
+        tuple(requirements(group, mode, devices)),
     )
 
 
 def _add_link(
     entry: FabricEntryForm, reason_by_field: dict[str, str], group: Group, devices: Devices
 ) -> None:
-    """Add the link layer, and the rate if it is a whole number."""
-    entry["linkLayer"] = group.card_kind.link_layer
-    reason_by_field["linkLayer"] = f"from the ports of {_devices_text(devices)}"
+    """Add the link layer or the transport, and the rate if it is a whole number."""
+    if group.card_kind.link_layer == "EFA":
+        field, entry["transport"] = "transport", "libfabric"
+        reason_by_field[field] = "NCCL reaches EFA through the plugin aws-ofi-nccl"
+    else:
+        field, entry["linkLayer"] = "linkLayer", group.card_kind.link_layer
+        reason_by_field[field] = f"from the ports of {_devices_text(devices)}"
     if group.rate is not None and group.rate.is_integer():
         entry["rateGbps"], reason_by_field["rateGbps"] = int(group.rate), _rate_reason(group)
     elif group.rate is not None:
         omission = f"rateGbps is omitted, since {rate_text(group.rate)} is not a whole number"
-        reason_by_field["linkLayer"] += f"; {omission}"
+        reason_by_field[field] += f"; {omission}"
 
 
 _ETH0 = "the interface of the pod network; nearly all CNI plugins use this name"
-
-
-def _mode(group: Group, options: DiscoverOptions) -> tuple[Mode, str]:
-    if options.mode is not None:
-        return options.mode, "set by --mode"
-    claimable_devices = common_claimable_devices(group)
-    if claimable_devices is not None and not _offered_resource(group):
-        return (
-            "dra",
-            f"the DRA driver {claimable_devices.driver} offers RDMA devices on all these nodes",
-        )
-    if group.card_kind.link_layer == "InfiniBand":
-        return "shared-device", "InfiniBand needs no additional network in the pod"
-    if options.networks:
-        return "shared-device", "RoCE, with an interface in the pod for each device (--network)"
-    virtual = any(
-        port.virtual for node_ports in group.ports_of_nodes for port in node_ports.other_ports
-    )
-    if virtual:
-        return "sr-iov", "RoCE, and the nodes already have virtual functions"
-    return "host-network", (
-        "RoCE needs an interface in the pod for each device; give --network for each, or --mode "
-        "sr-iov. Until then, only pods with hostNetwork can use this fabric"
-    )
-
-
-def common_claimable_devices(group: Group) -> ClaimableDevices | None:
-    """Return the devices that pods can claim on every node of a group; None if there are none."""
-    cluster_nodes = [node_ports.node.cluster_node for node_ports in group.ports_of_nodes]
-    of_nodes = [node.claimable_devices for node in cluster_nodes if node and node.claimable_devices]
-    if len(of_nodes) != len(cluster_nodes) or not of_nodes[0].nic_class:
-        return None
-    if len({(devices.nic_class, devices.gpu_class) for devices in of_nodes}) > 1:
-        return None
-    return of_nodes[0]._replace(
-        nic_count=min(devices.nic_count for devices in of_nodes),
-        gpu_count=min(devices.gpu_count for devices in of_nodes),
-        aligned=all(devices.aligned for devices in of_nodes),
-    )
 
 
 def _add_claims(
@@ -216,18 +189,14 @@ ROCE_NETWORKS_MISSING = Code(
 
 def _without_networks(group: Group, devices: Devices, options: DiscoverOptions) -> Finding | None:
     """Refuse RoCE in mode shared-device without an interface in the pod for each device."""
-    if group.card_kind.link_layer != "Ethernet" or len(options.networks) >= _device_count(devices):
+    if group.card_kind.link_layer != "Ethernet" or len(options.networks) >= device_count(devices):
         return None
     text = (
         "no fabric was written: RoCE in mode shared-device needs "
-        f"{counted(_device_count(devices), 'Multus network')} (one for each device), but --network "
+        f"{counted(device_count(devices), 'Multus network')} (one for each device), but --network "
         f"gives {len(options.networks)}"
     )
     return ROCE_NETWORKS_MISSING.finding("error", text, location=Location(nodes=group.nodes))
-
-
-def _device_count(devices: Devices) -> int:
-    return len({name.partition(":")[0] for name in devices.used})
 
 
 def describe_group(group: Group) -> str:
@@ -237,7 +206,8 @@ def describe_group(group: Group) -> str:
     rate = ", rate unknown" if group.rate is None else f" {rate_text(group.rate)}"
     link = f"{group.card_kind.link_layer}{rate}"
     split = f"; a separate fabric because {group.split_reason}" if group.split_reason else ""
-    hardware = f"{gpus}, {group.model or 'card unknown'}, {link}"
+    card = f"{group.model or 'card unknown'}, " if group.model != group.card_kind.link_layer else ""
+    hardware = f"{gpus}, {card}{link}"
     return f"{count} ({shortened_list(group.nodes)}): {hardware}{split}"
 
 
@@ -259,47 +229,6 @@ def _rate_reason(group: Group) -> str:
     return f"{counted(len(active), 'Active port')} ({', '.join(tools)})"
 
 
-def _resources(
-    name: str, group: Group, devices: Devices, mode: Mode, options: DiscoverOptions
-) -> tuple[list[ResourceEntryForm], str]:
-    short = name.replace("-", "_")
-    if mode == "sr-iov":
-        rails: list[ResourceEntryForm] = [
-            {
-                "name": f"nvidia.com/{short}_rail{rail}",
-                "network": f"{options.namespace}/{name}-rail{rail}",
-            }
-            for rail in range(_device_count(devices))
-        ]
-        return (
-            rails,
-            "a virtual function of each device; --plugin writes the policies and networks",
-        )
-    if mode == "host-device":
-        return [
-            {
-                "name": f"nvidia.com/{short}_hostdev",
-                "count": _device_count(devices),
-                "network": f"{options.namespace}/{name}",
-            }
-        ], "all devices of a node for one pod; --plugin writes the network"
-    offered_resource = _offered_resource(group)
-    if offered_resource:
-        return [{"name": offered_resource}], "already offered by the nodes"
-    return [{"name": f"rdma/{short}"}], "offered by the device plugin that --plugin configures"
-
-
-def _offered_resource(group: Group) -> str:
-    """Return the only RDMA shared device plugin resource that all nodes offer, or ""."""
-    cluster_nodes = [node_ports.node.cluster_node for node_ports in group.ports_of_nodes]
-    resources_of_nodes = [set(node.rdma_resources) if node else set() for node in cluster_nodes]
-    common = set.intersection(*resources_of_nodes)
-    if len(common) != 1:
-        return ""
-    name = common.pop()
-    return name if is_plugin_resource(name.removeprefix("rdma/")) else ""
-
-
 def _add_interfaces(
     entry: FabricEntryForm,
     reason_by_field: dict[str, str],
@@ -312,36 +241,17 @@ def _add_interfaces(
     if mode == "shared-device":
         entry["socketInterface"], reason_by_field["socketInterface"] = "eth0", _ETH0
         return
-    if host.name:
-        entry["hostSocketInterface"] = host.name
-        reason_by_field["hostSocketInterface"] = host.reason
-    elif chosen.field == "hcas":
+    _add_host_interface(entry, reason_by_field, host)
+    if not host.name and chosen.field == "hcas":
         entry["libraries"] = ["nccl", "gloo"]
         reason_by_field["libraries"] = (
             f"without ucx, which needs hostSocketInterface in addition to hcas; {host.reason}"
         )
 
 
-def _requirements(group: Group, mode: Mode, devices: Devices) -> Iterable[str]:
-    if mode == "shared-device":
-        yield "the RDMA shared device plugin on these nodes (--plugin writes its configuration)"
-        yield (
-            "RDMA devices shared between network namespaces (rdma system show must print netns "
-            "shared; if not: rdma system set netns shared)"
-        )
-        if group.card_kind.link_layer == "Ethernet":
-            yield f"Multus, and {counted(_device_count(devices), 'network')} (one for each device)"
-    elif mode == "host-network":
-        yield "the RDMA shared device plugin on these nodes (--plugin writes its configuration)"
-        yield "pods with hostNetwork: true and dnsPolicy: ClusterFirstWithHostNet"
-    elif mode == "sr-iov":
-        yield "SR-IOV enabled in the BIOS and the cards' firmware, and the SR-IOV network operator"
-        yield "Multus, and an IPAM plugin for the networks"
-    elif mode == "dra":
-        yield (
-            "the ResourceClaimTemplate in each namespace with pods for this fabric (--plugin "
-            "writes it)"
-        )
-    else:
-        yield "NVIDIA's network operator (its SR-IOV device plugin), Multus and an IPAM plugin"
-        yield "cards that nothing else on the node uses, since a pod gets the whole device"
+def _add_host_interface(
+    entry: FabricEntryForm, reason_by_field: dict[str, str], host: HostInterface
+) -> None:
+    if host.name:
+        entry["hostSocketInterface"] = host.name
+        reason_by_field["hostSocketInterface"] = host.reason

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from webhook.diagnose.discover.site import MergedNode, MergedPort, rate_text
+from webhook.diagnose.tools.hardware import AMAZON_ID, MELLANOX_ID
 from webhook.diagnose.tools.observations import LinkLayer
 from webhook.model.finding import Location
 
@@ -23,8 +24,10 @@ NEAR = DISTANCES[:2]
 class CardKind(NamedTuple):
     """A kind of card: two cards of one kind are equal for a fabric."""
 
-    link_layer: LinkLayer
-    #: The device id, or else the model as shown; None if no tool shows either.
+    #: "EFA" for Amazon's devices, which have no link layer that tools show.
+    link_layer: LinkLayer | Literal["EFA"]
+    #: The device id, after the vendor unless that is NVIDIA, or else the model as shown; None if no
+    #: tool shows either.
     kind: str | None
 
 
@@ -57,9 +60,13 @@ class NodePorts(NamedTuple):
 
 def card_kind_of(port: MergedPort) -> CardKind | None:
     """Return the kind of card of a port; None if no tool shows its link layer."""
+    kind = f"{port.device_id:04x}" if port.device_id is not None else port.model
+    if port.vendor_id == AMAZON_ID:
+        return CardKind("EFA", kind)
     if port.link_layer is None:
         return None
-    kind = f"{port.device_id:04x}" if port.device_id is not None else port.model
+    if port.device_id is not None and port.vendor_id not in (None, MELLANOX_ID):
+        kind = f"{port.vendor_id:04x}:{kind}"
     return CardKind(port.link_layer, kind)
 
 
@@ -126,15 +133,16 @@ def _exclusion_reason(
     candidates: Sequence[MergedPort],
     distances: Mapping[str, str],
 ) -> str:
-    if port.device is None or card_kind_of(port) is None:
+    card_kind = card_kind_of(port)
+    if port.device is None or card_kind is None:
         return _unusable_reason(port)
     if port.virtual and port not in candidates:
         return "a virtual function, which a single pod gets"
     rate = rate_text(port.rate_gbps) if port.state in ("Active", None) else port.state
-    if port.link_layer != fabric_card_kind.link_layer:
+    if card_kind.link_layer != fabric_card_kind.link_layer:
         bond = " bond" if "_bond_" in port.device else ""
-        return f"{port.link_layer}{bond}, {rate}; the fabric is {fabric_card_kind.link_layer}"
-    if card_kind_of(port) != fabric_card_kind:
+        return f"{card_kind.link_layer}{bond}, {rate}; the fabric is {fabric_card_kind.link_layer}"
+    if card_kind != fabric_card_kind:
         return f"{port.model or 'a different model'}, {rate}; the fabric uses other cards"
     return f"not near a GPU (nvidia-smi topo -m: {distances.get(port.device)})"
 

@@ -19,14 +19,19 @@ from webhook.diagnose.discover.site import (
     disagreement,
     reconcile,
 )
-from webhook.diagnose.tools.hardware import MELLANOX_ID, card_model
-from webhook.diagnose.tools.observations import CardObservation, PortObservation, PortState
+from webhook.diagnose.tools.hardware import AMAZON_ID, MELLANOX_ID, card_model, vendor_of_driver
+from webhook.diagnose.tools.observations import (
+    CardObservation,
+    LinkLayer,
+    PortObservation,
+    PortState,
+)
 from webhook.model.finding import Finding, Location
 from webhook.model.names import natural_key
 
 _PortOrCard = TypeVar("_PortOrCard", bound=PortObservation | CardObservation)
-#: ibv_devinfo shows the OUI of some vendors, other tools their PCI id.
-_PCI_VENDORS = {0x02C9: MELLANOX_ID}
+#: Its device id may be any vendor's; other tools show one without the vendor only for NVIDIA.
+_OF_ALL_VENDORS = "ibv_devinfo"
 #: Interfaces on top of others: a tool that shows the upper and one that shows the lower are right.
 _UPPER_INTERFACES = ("bond", "team", "br-")
 
@@ -220,8 +225,9 @@ def _merged_port(
     rates = [(file, port) for file, port in ports if _has_meaningful_rate(port)]
     rate = merge.field("rate_gbps", rates, lambda port: port.rate_gbps)
     has_several_ports = len(_port_numbers(evidence)) > 1
-    vendor, device_id = _ids(merge, of_port)
+    vendor, device_id = _ids(merge, device, of_port)
     card = card_model(vendor, device_id)
+    link_layer: LinkLayer | None = merge.field("link_layer", ports, lambda port: port.link_layer)
     merged_port = MergedPort(
         device=device,
         port=number,
@@ -230,7 +236,8 @@ def _merged_port(
         ),
         state=state,
         physical_state=merge.field("physical_state", ports, lambda port: port.physical_state),
-        link_layer=merge.field("link_layer", ports, lambda port: port.link_layer),
+        # EFA has none; older versions of ibv_devinfo show InfiniBand (rdma-core, link_layer_str).
+        link_layer=None if vendor == AMAZON_ID else link_layer,
         rate_gbps=rate
         if state == "Active" or not _is_reported(ports, lambda port: port.state)
         else None,
@@ -252,21 +259,21 @@ def _merged_port(
     return merged_port, merge.findings
 
 
-def _ids(merge: _PortMerge, of_port: Sequence[_PortEvidence]) -> tuple[int | None, int | None]:
+def _ids(
+    merge: _PortMerge, device: str | None, of_port: Sequence[_PortEvidence]
+) -> tuple[int | None, int | None]:
     """Return the PCI vendor and the device ID of a port's card; None if unknown."""
-    vendor = merge.field(
-        "vendor_id", of_port, lambda observation: observation.vendor_id, _pci_vendor
-    )
+    vendor = merge.field("vendor_id", of_port, lambda observation: observation.vendor_id)
     device_id = merge.field("device_id", of_port, lambda observation: observation.device_id)
     if vendor is not None:
-        return _pci_vendor(vendor), device_id
-    if device_id is None or _is_reported(of_port, lambda observation: observation.vendor_id):
-        return None, device_id
-    return MELLANOX_ID, device_id  # only its tools show an id without the vendor: MT4123
-
-
-def _pci_vendor(number: int) -> int:
-    return _PCI_VENDORS.get(number, number)
+        return vendor, device_id
+    if _is_reported(of_port, lambda observation: observation.vendor_id):
+        return None, device_id  # tools disagree
+    shows_type = device_id is not None and any(
+        piece.observation.device_id is not None and piece.observation.origin.tool != _OF_ALL_VENDORS
+        for piece in of_port
+    )
+    return MELLANOX_ID if shows_type else vendor_of_driver(device or ""), device_id
 
 
 def _port_number(piece: _PortEvidence) -> int | None:

@@ -13,11 +13,60 @@ from webhook.diagnose.tools.observations import LinkLayer, PcieLink
 # node.
 
 MELLANOX_ID, BROADCOM_ID, INTEL_ID = 0x15B3, 0x14E4, 0x8086
-_AMAZON, _CORNELIS, _MICROSOFT, _PENSANDO = 0x1D0F, 0x434E, 0x1414, 0x1DD8
+AMAZON_ID, PENSANDO_ID = 0x1D0F, 0x1DD8
+_CORNELIS, _MICROSOFT = 0x434E, 0x1414
 
-#: ibv_devinfo shows the vendor's OUI for some cards (rdma-core, kernel-headers/rdma; mlx5 copies it
-#: from the firmware).
-_VENDOR_BY_OUI = {0x02C9: MELLANOX_ID, 0x1175: INTEL_ID}
+#: PCI vendor → its name. Only vendors of cards with a driver in Linux, drivers/infiniband/hw; the
+#: names are those of pci.ids, or of the company that has the cards now.
+VENDORS = {
+    MELLANOX_ID: "NVIDIA",
+    BROADCOM_ID: "Broadcom",
+    INTEL_ID: "Intel",
+    AMAZON_ID: "Amazon",
+    PENSANDO_ID: "AMD",
+    _CORNELIS: "Cornelis",
+    _MICROSOFT: "Microsoft",
+    0x1077: "Marvell",  # qedr
+    0x1137: "Cisco",  # usnic
+    0x1425: "Chelsio",  # cxgb4
+    0x15AD: "VMware",  # vmw_pvrdma
+    0x19E5: "Huawei",  # hns
+    0x1DED: "Alibaba",  # erdma
+}
+#: Some drivers show the vendor's OUI, not its PCI id: mlx4 and mlx5 copy it from the firmware, hfi1
+#: from the card. Cards with NVIDIA's chips may have the OUI of a company that sold them: Cisco,
+#: QLogic, Voltaire, HP, Sun, Bull (Open MPI, mca-btl-openib-device-params.ini).
+_VENDOR_BY_OUI = {
+    0x02C9: MELLANOX_ID,
+    **dict.fromkeys((0x03BA, 0x05AD, 0x066A, 0x08F1, 0x119F, 0x1708), MELLANOX_ID),
+    0x1175: INTEL_ID,
+}
+
+
+#: The beginning of the names that drivers give to their devices, before udev's rules: Linux,
+#: drivers/infiniband/hw, ib_register_device in each driver's main.c, verbs.c or device.c.
+_DRIVER_NAMES = {
+    "mlx4_": MELLANOX_ID,
+    "mlx5_": MELLANOX_ID,
+    "bnxt_re": BROADCOM_ID,
+    "irdma": INTEL_ID,
+    "hfi1_": INTEL_ID,
+    "efa_": AMAZON_ID,
+    "ionic_": PENSANDO_ID,
+    "mana_": _MICROSOFT,
+    "hns_": 0x19E5,
+    "erdma_": 0x1DED,
+}
+
+
+def vendor_of_driver(device: str) -> int | None:
+    """Return the vendor whose driver gave a device its name; None for any other name."""
+    return next((vendor for name, vendor in _DRIVER_NAMES.items() if device.startswith(name)), None)
+
+
+def verbs_vendor(number: int) -> int | None:
+    """Return the PCI vendor for the vendor id of ibv_devinfo, or None if the vendor is unknown."""
+    return number if number in VENDORS else _VENDOR_BY_OUI.get(number)
 
 
 class CardModel(NamedTuple):
@@ -103,10 +152,10 @@ CARDS: dict[tuple[int, int], CardModel] = {
     (MELLANOX_ID, 0xA2DC): _nvidia("BlueField-3", 400, _GEN5_X16),
     (MELLANOX_ID, 0xA2DF): _nvidia("BlueField-4", None, None),
     # The AMD Pollara 400 has the same ids as its predecessors; only its subsystem id differs.
-    (_PENSANDO, 0x1002): CardModel(
+    (PENSANDO_ID, 0x1002): CardModel(
         "Pensando DSC or Pollara", "AMD", False, None, None, False, _IONIC
     ),
-    (_PENSANDO, 0x1003): CardModel(
+    (PENSANDO_ID, 0x1003): CardModel(
         "Pensando DSC or Pollara", "AMD", True, None, None, False, _IONIC
     ),
     (BROADCOM_ID, 0x1614): _broadcom("BCM57454", 100, _GEN3_X16),
@@ -135,11 +184,11 @@ CARDS: dict[tuple[int, int], CardModel] = {
     (INTEL_ID, 0x24F0): CardModel("Omni-Path 100", "Intel", False, 100, _GEN3_X16, True, _HFI1),
     (INTEL_ID, 0x24F1): CardModel("Omni-Path 100", "Intel", False, 100, _GEN3_X16, True, _HFI1),
     (_CORNELIS, 0x0001): CardModel("CN5000", "Cornelis", False, 400, _GEN5_X16, True, _HFI1),
-    (_AMAZON, 0xEFA0): _AMAZON_EFA,
-    (_AMAZON, 0xEFA1): _AMAZON_EFA,
-    (_AMAZON, 0xEFA2): _AMAZON_EFA,
-    (_AMAZON, 0xEFA3): _AMAZON_EFA,
-    (_AMAZON, 0xEFA4): _AMAZON_EFA,
+    (AMAZON_ID, 0xEFA0): _AMAZON_EFA,
+    (AMAZON_ID, 0xEFA1): _AMAZON_EFA,
+    (AMAZON_ID, 0xEFA2): _AMAZON_EFA,
+    (AMAZON_ID, 0xEFA3): _AMAZON_EFA,
+    (AMAZON_ID, 0xEFA4): _AMAZON_EFA,
     (_MICROSOFT, 0x00BA): CardModel(
         "MANA", "Microsoft", True, None, None, False,
         "Linux, drivers/net/ethernet/microsoft/mana/gdma_main.c",
@@ -148,10 +197,10 @@ CARDS: dict[tuple[int, int], CardModel] = {
 
 
 def card_model(vendor_id: int | None, device_id: int | None) -> CardModel | None:
-    """Return the model with these ids, or None; `vendor_id` may be an OUI."""
+    """Return the model with these PCI ids, or None."""
     if vendor_id is None or device_id is None:
         return None
-    return CARDS.get((_VENDOR_BY_OUI.get(vendor_id, vendor_id), device_id))
+    return CARDS.get((vendor_id, device_id))
 
 
 # The capacity of links: InfiniBand and Ethernet ports, and their PCI Express links.

@@ -209,11 +209,44 @@ def test_a_negative_numa_node_is_ignored() -> None:
     assert only(port("mlx5_0", numa=-1), port("mlx5_0", numa=0)).numa == 0
 
 
-def test_the_oui_and_the_pci_id_are_the_same_vendor() -> None:
-    """ibv_devinfo shows 0x02c9, lspci 0x15b3: both are NVIDIA."""
-    joined = only(port("mlx5_0", vendor_id=0x02C9), port("mlx5_0", vendor_id=0x15B3))
-    assert joined.vendor_id == 0x15B3
-    assert joined.model == "ConnectX-6"
+DEVINFO = Origin("ibv_devinfo", 3)
+
+
+def test_the_id_of_ibv_devinfo_alone_has_no_vendor() -> None:
+    """Without its vendor_id, 4098 of ibv_devinfo may be any vendor's card, so it has no model."""
+    joined = only(port("roce0", vendor_id=None, device_id=0x1002, origin=DEVINFO))
+    assert (joined.vendor_id, joined.device_id, joined.model) == (None, 0x1002, None)
+    typed = PortObservation(IBDEV, "roce0", device_id=0x1002)
+    assert only(port("roce0", vendor_id=None, device_id=0x1002, origin=DEVINFO), typed).vendor_id
+
+
+@pytest.mark.parametrize(
+    ("device", "vendor"),
+    [
+        ("mlx5_0", 0x15B3),
+        ("mlx4_0", 0x15B3),
+        ("bnxt_re0", 0x14E4),
+        ("irdma1", 0x8086),
+        ("hfi1_0", 0x8086),
+        ("efa_0", 0x1D0F),
+        ("ionic_3", 0x1DD8),
+        ("mana_0", 0x1414),
+        ("hns_0", 0x19E5),
+        ("erdma_0", 0x1DED),
+        ("rdmap85s0", None),
+    ],
+)
+def test_the_name_that_a_driver_gives_shows_the_vendor(device: str, vendor: int | None) -> None:
+    """Where no tool shows a vendor, the kernel's name does; udev's names are of any vendor."""
+    joined = only(port(device, vendor_id=None, device_id=None))
+    assert joined.vendor_id == vendor
+    shown = only(port(device, vendor_id=0x1077, device_id=None))
+    assert shown.vendor_id == 0x1077
+
+
+def test_efa_has_no_link_layer() -> None:
+    """Older versions of ibv_devinfo show InfiniBand for a link layer that is not specified."""
+    assert only(port("rdmap85s0", vendor_id=0x1D0F, device_id=0xEFA2)).link_layer is None
 
 
 def test_the_id_of_a_virtual_function_marks_it() -> None:

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.diagnose.tools.hardware import CARDS, MELLANOX_ID, CardModel, card_model, pcie_rate
+from webhook.diagnose.tools.hardware import (
+    CARDS,
+    MELLANOX_ID,
+    VENDORS,
+    CardModel,
+    card_model,
+    pcie_rate,
+    vendor_of_driver,
+    verbs_vendor,
+)
 
 
 @pytest.mark.parametrize(
@@ -31,11 +40,31 @@ from webhook.diagnose.tools.hardware import CARDS, MELLANOX_ID, CardModel, card_
     ],
 )
 def test_a_ca_type_is_a_device_id_in_decimal(ca_type: int, model: str, virtual: bool) -> None:
-    """The number in ibstat's `CA type: MT4129` identifies the card, with PCI vendor id or OUI."""
-    for vendor in (MELLANOX_ID, 0x02C9):
-        card = card_model(vendor, ca_type)
-        assert card is not None
-        assert (card.vendor, card.model, card.virtual) == ("NVIDIA", model, virtual)
+    """The number in ibstat's `CA type: MT4129` identifies the card."""
+    card = card_model(MELLANOX_ID, ca_type)
+    assert card is not None
+    assert (card.vendor, card.model, card.virtual) == ("NVIDIA", model, virtual)
+
+
+@pytest.mark.parametrize("oui", [0x02C9, 0x03BA, 0x05AD, 0x066A, 0x08F1, 0x119F, 0x1708])
+def test_an_oui_of_verbs_is_a_pci_vendor(oui: int) -> None:
+    """The firmware of NVIDIA's cards has the IEEE's number of the company that sold them."""
+    assert verbs_vendor(oui) == MELLANOX_ID
+
+
+def test_a_vendor_of_verbs_is_known_or_none() -> None:
+    """PCI ids stay, QLogic's OUI is Intel, and the number of soft-RoCE is nobody's."""
+    assert [verbs_vendor(number) for number in (0x1D0F, 0x1175, 0xFFFFFF)] == [0x1D0F, 0x8086, None]
+
+
+def test_a_name_of_a_driver_has_a_vendor() -> None:
+    """The kernel's name of a device begins with its driver's; udev's names are of any vendor."""
+    assert [vendor_of_driver(name) for name in ("bnxt_re0", "rdmap85s0")] == [0x14E4, None]
+
+
+def test_each_card_has_a_named_vendor() -> None:
+    """The table of vendors has all vendors of cards, with the same names."""
+    assert {(vendor, card.vendor) for (vendor, _), card in CARDS.items()} <= VENDORS.items()
 
 
 @pytest.mark.parametrize(

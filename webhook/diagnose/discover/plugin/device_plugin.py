@@ -15,6 +15,7 @@ from typing import NamedTuple
 import yaml
 
 from webhook.diagnose.discover.plan import FabricPlan
+from webhook.diagnose.discover.plan_resources import is_nvidia
 from webhook.diagnose.discover.site import MergedPort
 from webhook.diagnose.discover.used_ports import used_ports
 from webhook.model.names import natural_key, shortened_list
@@ -55,7 +56,8 @@ def plugin_entries(plans: Sequence[FabricPlan]) -> list[PluginEntry]:
     entries = []
     all_ports = PortIndex(plans)
     for plan in plans:
-        selected = select_devices(plan, all_ports) if plan.mode in _SHARED else None
+        shares = plan.mode in _SHARED and "resources" in plan.entry
+        selected = select_devices(plan, all_ports) if shares else None
         if selected is not None:
             fields: dict[str, object] = {
                 "resourceName": plan.entry["resources"][0]["name"].removeprefix(_PREFIX),
@@ -112,10 +114,12 @@ def _config_map(name: str, entries: Sequence[PluginEntry], comments: list[str]) 
 
 
 def _comments(entries: Sequence[PluginEntry]) -> list[str]:
+    operator = "If NVIDIA's network operator runs the plugin, use nic-cluster-policy.yaml instead."
+    only_nvidia = all(is_nvidia(plugin_entry.plan.group) for plugin_entry in entries)
     return [
         (
             "For k8s-rdma-shared-dev-plugin 1.5.3 or newer; restart its DaemonSet after a change. "
-            "If NVIDIA's network operator runs the plugin, use nic-cluster-policy.yaml instead."
+            f"{operator if only_nvidia else ''}"
         ),
         (
             f"rdmaHcaMax: at most {_PODS} pods of a node can have the resource at the same time. "

@@ -10,12 +10,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from webhook.diagnose.discover.cluster import PCIE_ROOT
-from webhook.diagnose.discover.plan import (
-    GPU_REQUEST,
-    NIC_REQUEST,
-    FabricPlan,
-    common_claimable_devices,
-)
+from webhook.diagnose.discover.plan import GPU_REQUEST, NIC_REQUEST, FabricPlan
+from webhook.diagnose.discover.plan_mode import common_claimable_devices
+from webhook.diagnose.discover.plan_resources import is_efa, is_nvidia, offers_nics
 from webhook.diagnose.discover.plugin.device_plugin import (
     PluginEntry,
     PluginFile,
@@ -45,16 +42,28 @@ def plugin_files(plans: Sequence[FabricPlan], options: DiscoverOptions) -> Plugi
     entries = plugin_entries(plans)
     files = [
         *shared_plugin_files(entries),
-        *operator_policy(plans, entries, options),
+        *operator_policy(
+            [plan for plan in plans if is_nvidia(plan.group)],
+            [plugin_entry for plugin_entry in entries if is_nvidia(plugin_entry.plan.group)],
+            options,
+        ),
+        *sriov_plugin_files(plans),
         *network_files(plans, options),
         *claim_template_files(plans, options),
     ]
     written = {plugin_entry.plan.name for plugin_entry in entries}
     notes = [
+        f"fabric {plan.name}: nothing is written for EFA; the EFA device plugin finds the devices"
+        for plan in plans
+        if is_efa(plan.group)
+    ]
+    notes += [
         f"fabric {plan.name}: no tool shows PCI IDs or interfaces of its devices, so the device "
         "plugin cannot select them; add the output of lspci -nn or ibdev2netdev"
         for plan in plans
-        if plan.mode in ("shared-device", "host-network") and plan.name not in written
+        if plan.mode in ("shared-device", "host-network")
+        and plan.name not in written
+        and not is_efa(plan.group)
     ]
     notes += [
         f"fabric {plugin_entry.plan.name}: the device plugin's selectors wrongly include or omit "
@@ -144,7 +153,7 @@ def operator_policy(
     """Return the policy, if a fabric needs a plugin that the operator runs."""
     spec: dict[str, object] = {}
     comments = ["For NVIDIA's network operator. A cluster has only one NicClusterPolicy."]
-    if options.ofed:
+    if options.ofed and plans:
         spec["ofedDriver"] = _OFED
         comments.append(_OFED_WARNING)
     else:
@@ -161,16 +170,13 @@ def operator_policy(
             "version": "v1.5.3",
             "config": config_json(entries),
         }
-    host_device_plans = [plan for plan in plans if plan.mode == "host-device"]
+    host_device_plans = [plan for plan in plans if _needs_sriov_plugin(plan)]
     if host_device_plans:
-        all_ports = PortIndex(plans)
         spec["sriovDevicePlugin"] = {
             "image": "sriov-network-device-plugin",
             "repository": "ghcr.io/k8snetworkplumbingwg",
             "version": "v3.9.0",
-            "config": json_field(
-                {"resourceList": [_whole_devices(plan, all_ports) for plan in host_device_plans]}
-            ),
+            "config": _sriov_plugin_config(host_device_plans, PortIndex(plans)),
         }
     if not spec:
         return []
@@ -181,6 +187,36 @@ def operator_policy(
         "spec": spec,
     }
     return [PluginFile("nic-cluster-policy.yaml", manifest(comments, policy))]
+
+
+def _needs_sriov_plugin(plan: FabricPlan) -> bool:
+    """Return whether pods get whole devices that no device plugin offers yet."""
+    return plan.mode == "host-device" and not offers_nics(plan.group) and not is_efa(plan.group)
+
+
+def sriov_plugin_files(plans: Sequence[FabricPlan]) -> list[PluginFile]:
+    """Return the ConfigMap of the SR-IOV network device plugin for whole cards of other vendors.
+
+    Source: sriov-network-device-plugin, deployments/configMap.yaml.
+    """
+    chosen = [plan for plan in plans if _needs_sriov_plugin(plan) and not is_nvidia(plan.group)]
+    if not chosen:
+        return []
+    comments = [
+        "For the SR-IOV network device plugin; restart its DaemonSet after a change.",
+        *(f"{plan.entry['resources'][0]['name']}: {plan.description}." for plan in chosen),
+    ]
+    config_map = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "sriovdp-config", "namespace": "kube-system"},
+        "data": {"config.json": _sriov_plugin_config(chosen, PortIndex(plans))},
+    }
+    return [PluginFile("sriovdp-config.yaml", manifest(comments, config_map))]
+
+
+def _sriov_plugin_config(plans: Sequence[FabricPlan], all_ports: PortIndex) -> str:
+    return json_field({"resourceList": [_whole_devices(plan, all_ports) for plan in plans]})
 
 
 def _whole_devices(plan: FabricPlan, all_ports: PortIndex) -> dict[str, object]:

@@ -14,12 +14,15 @@ import json
 from collections.abc import Iterator, Sequence
 
 from webhook.diagnose.discover.plan import FabricPlan
+from webhook.diagnose.discover.plan_resources import is_efa, is_nvidia, offers_nics
 from webhook.diagnose.discover.plugin.device_plugin import PluginFile, manifest, own_interface
 from webhook.diagnose.discover.site import DiscoverOptions, MergedPort
 from webhook.diagnose.discover.used_ports import used_ports
 from webhook.model.names import natural_key
 
 _OPERATOR = "nvidia-network-operator"
+#: The namespace of sriov-network-operator without NVIDIA's operator (its README).
+_SRIOV_OPERATOR = "sriov-network-operator"
 _VIRTUAL_FUNCTIONS = 8
 _ADDRESS_COMMENT = (
     "Addresses: create an nv-ipam IPPool for each poolName, or write another ipam. No tool shows "
@@ -29,12 +32,16 @@ _ADDRESS_COMMENT = (
 
 def network_files(plans: Sequence[FabricPlan], options: DiscoverOptions) -> list[PluginFile]:
     """Return the networks of all fabrics that need some."""
-    files = []
+    files: list[PluginFile] = []
     for plan in plans:
-        if plan.mode == "sr-iov":
+        if plan.mode in ("sr-iov", "host-device") and offers_nics(plan.group):
+            files += _offered(plan, options)
+        elif plan.mode == "sr-iov" and not is_efa(plan.group):
             files.append(_sriov(plan, options))
-        elif plan.mode == "host-device":
+        elif plan.mode == "host-device" and is_nvidia(plan.group):
             files.append(_host_device(plan, options))
+        elif plan.mode == "host-device":
+            files += _offered(plan, options)
         elif plan.entry.get("networks"):
             files.append(_macvlan(plan, options))
     return files
@@ -51,13 +58,23 @@ def _sriov(plan: FabricPlan, options: DiscoverOptions) -> PluginFile:
     comments = [
         f"SR-IOV for fabric {plan.name}: {plan.description}.",
         (
-            "For the SR-IOV network operator with resourcePrefix nvidia.com, as NVIDIA's network "
-            "operator installs it. numVfs is the number of virtual functions of each card; a "
-            "change may restart nodes."
+            f"For the SR-IOV network operator with resourcePrefix {_prefix(plan)}, "
+            f"{_origin(plan)}. numVfs is the number of virtual functions of each card; a change "
+            "may restart nodes."
         ),
         _ADDRESS_COMMENT,
     ]
     return PluginFile(f"sriov-{plan.name}.yaml", manifest(comments, *objects))
+
+
+def _prefix(plan: FabricPlan) -> str:
+    return plan.entry["resources"][0]["name"].partition("/")[0]
+
+
+def _origin(plan: FabricPlan) -> str:
+    if is_nvidia(plan.group):
+        return "as NVIDIA's network operator installs it"
+    return "its default; check that its list of supported NICs has the ids below"
 
 
 def _rails(plan: FabricPlan) -> list[str]:
@@ -69,11 +86,12 @@ def _rail(
 ) -> Iterator[dict[str, object]]:
     """Yield the policy and the network of one rail."""
     infiniband = plan.group.card_kind.link_layer == "InfiniBand"
+    operator = _OPERATOR if is_nvidia(plan.group) else _SRIOV_OPERATOR
     short, name = resource.rpartition("/")[2], f"{plan.name}-rail{rail}"
     yield {
         "apiVersion": "sriovnetwork.openshift.io/v1",
         "kind": "SriovNetworkNodePolicy",
-        "metadata": {"name": name, "namespace": _OPERATOR},
+        "metadata": {"name": name, "namespace": operator},
         "spec": {
             "resourceName": short,
             "nodeSelector": _node_selector(plan),
@@ -87,7 +105,7 @@ def _rail(
     yield {
         "apiVersion": "sriovnetwork.openshift.io/v1",
         "kind": "SriovIBNetwork" if infiniband else "SriovNetwork",
-        "metadata": {"name": name, "namespace": _OPERATOR},
+        "metadata": {"name": name, "namespace": operator},
         "spec": {
             "networkNamespace": options.namespace,
             "resourceName": short,
@@ -145,6 +163,33 @@ def _host_device(plan: FabricPlan, options: DiscoverOptions) -> PluginFile:
         _ADDRESS_COMMENT,
     ]
     return PluginFile(f"host-device-{plan.name}.yaml", manifest(comments, network))
+
+
+def _offered(plan: FabricPlan, options: DiscoverOptions) -> list[PluginFile]:
+    """Return a network that moves the NICs of a device plugin into pods; [] if EFA needs none.
+
+    Source: CNI plugins, host-device, whose deviceID Multus sets from the annotation.
+    """
+    if is_efa(plan.group):
+        return []
+    resource = plan.entry["resources"][0]["name"]
+    comments = [
+        f"The NICs that {resource} offers, for pods of fabric {plan.name}: {plan.description}.",
+        _ADDRESS_COMMENT,
+    ]
+    ipam = {"type": "nv-ipam", "poolName": plan.name}
+    config = {"cniVersion": "0.3.1", "name": plan.name, "type": "host-device", "ipam": ipam}
+    network = {
+        "apiVersion": "k8s.cni.cncf.io/v1",
+        "kind": "NetworkAttachmentDefinition",
+        "metadata": {
+            "name": plan.name,
+            "namespace": options.namespace,
+            "annotations": {"k8s.v1.cni.cncf.io/resourceName": resource},
+        },
+        "spec": {"config": json.dumps(config)},
+    }
+    return [PluginFile(f"network-{plan.name}.yaml", manifest(comments, network))]
 
 
 def _macvlan(plan: FabricPlan, options: DiscoverOptions) -> PluginFile:

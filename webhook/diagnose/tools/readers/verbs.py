@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from webhook.diagnose.tools.hardware import verbs_vendor
 from webhook.diagnose.tools.observations import (
     GidObservation,
     Line,
@@ -28,6 +29,7 @@ from webhook.diagnose.tools.readers.notation import (
     PCI,
     gid,
     guid,
+    hexadecimal,
     kernel_gid,
     link_layer,
     mellanox_type,
@@ -150,9 +152,10 @@ IBDEV2NETDEV = Reader(_IBDEV2NETDEV, read_ibdev2netdev)
 #                           active_speed:           100.0 Gbps (128)
 #                           GID[  3]:               ::ffff:10.0.0.4, RoCE v2
 #
-# The version of OFED has another line, "Device ports:". `vendor_id` is the vendor's number at the
-# IEEE, not in PCI, but `vendor_part_id` is the PCI device id (0 for a device in software). The rate
-# is the width times the speed. Source: rdma-core, libibverbs/examples/devinfo.c.
+# The version of OFED has another line, "Device ports:". `vendor_id` is the id in PCI, or the
+# one that some vendors have at the IEEE; `vendor_part_id` is the PCI device id (0 for a device in
+# software). The rate is the width times the speed. Source: rdma-core, libibverbs/examples,
+# devinfo.c.
 
 _IBV_DEVINFO = "ibv_devinfo"
 
@@ -176,6 +179,12 @@ _VERBOSE = re.compile(
 )
 
 
+def _vendor(text: str) -> int | None:
+    """Return the PCI vendor; None for a number of no known vendor, or the beginning of one."""
+    shown = hexadecimal(text)
+    return None if shown is None else verbs_vendor(shown)
+
+
 def _width(text: str) -> int | None:
     width = re.fullmatch(r"(\d{1,2})X(?: \(\d{1,2}\))?", text, re.ASCII)
     return int(width[1]) if width else None
@@ -190,7 +199,7 @@ _DEVINFO_FORMAT = BlockFormat(
         "fw_ver": ("firmware", single_word),
         "node_guid": ("node_guid", guid),
         "sys_image_guid": None,
-        "vendor_id": None,
+        "vendor_id": ("vendor_id", _vendor),
         "vendor_part_id": ("device_id", number),
         "hw_ver": None,
         "board_id": ("board_id", single_word),

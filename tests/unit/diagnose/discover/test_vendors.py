@@ -1,0 +1,302 @@
+"""Cards of other vendors than NVIDIA keep their vendor, and get nothing of NVIDIA's."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.unit.diagnose.discover.observed_nodes import (
+    discovered,
+    ethernet,
+    gpus,
+    interface,
+    observed,
+    port,
+)
+from webhook.config.load import parse_fabrics
+from webhook.diagnose.discover.discovery import Discovery
+from webhook.diagnose.discover.plugin.files import plugin_files
+from webhook.diagnose.discover.site import DiscoverOptions, KubeNode, SourcedObservation
+from webhook.diagnose.tools.observations import PortObservation
+
+EFA = "vpc.amazonaws.com/efa"
+
+
+def efa(device: str, **fields: Any) -> PortObservation:
+    """Return a port of EFA, as an older ibv_devinfo shows it."""
+    return port(device, **{"vendor_id": 0x1D0F, "device_id": 0xEFA2, "rate_gbps": 100.0, **fields})
+
+
+def ionic(device: str, **fields: Any) -> PortObservation:
+    """Return a RoCE port of AMD's Pollara."""
+    return ethernet(device, **{"vendor_id": 0x1DD8, "device_id": 0x1002, **fields})
+
+
+def thor(device: str, **fields: Any) -> PortObservation:
+    """Return a RoCE port of Broadcom's Thor 2."""
+    return ethernet(device, **{"vendor_id": 0x14E4, "device_id": 0x1760, **fields})
+
+
+def only_entry(discovery: Discovery) -> dict[str, Any]:
+    """Return the only fabric; check-config has no finding about the file."""
+    assert parse_fabrics(discovery.text, "fabrics").findings == ()
+    (entry,) = discovery.entries
+    return dict(entry)
+
+
+def written(discovery: Discovery, **options: Any) -> dict[str, list[dict[str, Any]]]:
+    """Return the objects in each file for device plugins."""
+    plugin = plugin_files(discovery.accepted_fabrics, DiscoverOptions(**options))
+    return {file.name: list(yaml.safe_load_all(file.text)) for file in plugin.files}
+
+
+def efa_nodes(devices: int = 2) -> dict[str, list[SourcedObservation]]:
+    """Return a node with eight H100."""
+    ports = [efa(f"rdmap{number}s0") for number in range(devices)]
+    return {"n1": observed(*ports, gpus("NVIDIA H100 80GB HBM3"))}
+
+
+@pytest.mark.parametrize(
+    ("offered", "number", "resource"),
+    [
+        (32, 8, {"count": "per-gpu", "devicesPerGpu": 4}),
+        (8, 8, {"count": "per-gpu"}),
+        (4, 8, {"count": "per-gpu", "gpusPerDevice": 2}),
+        (3, 8, {"count": 3}),
+        (4, 0, {"count": 4}),
+    ],
+)
+def test_efa_is_reached_through_libfabric(
+    offered: int, number: int, resource: dict[str, Any]
+) -> None:
+    """Its fabric has the resource that nodes offer, a GPU's share, and no HCA and no link layer."""
+    resources = {EFA: offered, **({"nvidia.com/gpu": number} if number else {})}
+    cluster_nodes = {"n1": KubeNode("n1", {}, resources)}
+    nodes = {"n1": observed(efa("rdmap0s0"), gpus("NVIDIA H100 80GB HBM3", number))}
+    entry = only_entry(discovered(nodes, cluster_nodes))
+    assert entry["name"] == ("h100-efa" if number else "cpu-efa")
+    assert (entry["mode"], entry["transport"], entry["rateGbps"]) == (
+        "host-device",
+        "libfabric",
+        100,
+    )
+    assert entry["resources"] == [{"name": EFA, **resource}]
+    assert not {"linkLayer", "hcas", "networks"} & set(entry)
+
+
+def test_gpus_that_only_tools_list_share_the_nics() -> None:
+    """Before the GPUs' device plugin runs, nvidia-smi has their number."""
+    cluster_nodes = {"n1": KubeNode("n1", {}, {EFA: 16})}
+    entry = only_entry(discovered(efa_nodes(), cluster_nodes))
+    assert entry["resources"] == [{"name": EFA, "count": "per-gpu", "devicesPerGpu": 2}]
+
+
+def test_the_node_with_the_fewest_nics_decides() -> None:
+    """Each pod must fit on each node."""
+    cluster_nodes = {name: KubeNode(name, {}, {EFA: nics}) for name, nics in (("a", 16), ("b", 8))}
+    node = efa_nodes()["n1"]
+    entry = only_entry(discovered({"a": node, "b": node}, cluster_nodes))
+    assert entry["resources"] == [{"name": EFA, "count": "per-gpu"}]
+
+
+def test_efa_that_a_node_does_not_offer_has_no_resource() -> None:
+    """No resource is invented; the file says what is missing, and --plugin writes nothing."""
+    cluster_nodes = {"a": KubeNode("a", {}, {EFA: 16}), "b": KubeNode("b", {}, {})}
+    node = [*efa_nodes()["n1"], *observed(interface("ens32"))]
+    discovery = discovered({"a": node, "b": node}, cluster_nodes)
+    entry = only_entry(discovery)
+    assert (entry["mode"], entry["transport"]) == ("host-network", "libfabric")
+    assert entry["hostSocketInterface"] == "ens32"
+    assert "resources" not in entry
+    assert "install the EFA device plugin" in " ".join(discovery.text.replace("#", "").split())
+    plugin = plugin_files(discovery.accepted_fabrics, DiscoverOptions(ofed=True))
+    assert plugin.files == ()
+    assert plugin.notes == (
+        "fabric h100-efa: nothing is written for EFA; the EFA device plugin finds the devices",
+    )
+
+
+def test_efa_without_a_known_interface_has_none() -> None:
+    """Nothing takes the place of the interface that no tool shows."""
+    assert "hostSocketInterface" not in only_entry(discovered(efa_nodes()))
+
+
+@pytest.mark.parametrize("mode", ["sr-iov", "host-device"])
+def test_no_mode_gives_efa_nvidias_files(mode: str) -> None:
+    """With --mode too, there is neither a resource nor a file for EFA."""
+    discovery = discovered(efa_nodes(), mode=mode)
+    (plan,) = discovery.fabrics
+    assert "resources" not in plan.entry
+    assert plugin_files([plan], DiscoverOptions()).files == ()
+
+
+def test_efa_is_described_once() -> None:
+    """The model and the network have the same name."""
+    (plan,) = discovered(efa_nodes()).fabrics
+    assert plan.description == "1 node (n1): NVIDIA-H100-80GB-HBM3, EFA 100 Gb/s"
+    assert plan.requirements == (
+        "libfabric and aws-ofi-nccl in the image, which admission cannot see",
+        "the EFA device plugin (aws-efa-k8s-device-plugin)",
+    )
+
+
+def test_a_rate_with_a_fraction_is_explained_beside_the_transport() -> None:
+    """EFA has no link layer that could have the comment."""
+    nodes = {"n1": observed(efa("rdmap0s0", rate_gbps=12.5), gpus())}
+    (plan,) = discovered(nodes).fabrics
+    assert plan.reason_by_field["transport"].endswith(
+        "; rateGbps is omitted, since 12.5 Gb/s is not a whole number"
+    )
+
+
+def test_efa_beside_an_infiniband_card_is_named() -> None:
+    """The comment on an unused port has its network, not the link layer that no tool shows."""
+    nodes = {"n1": observed(port("mlx5_2", device_id=0x101C), efa("rdmap0s0"), gpus())}
+    (node_ports,) = discovered(nodes).ports_of_nodes
+    assert list(node_ports.other_ports.values()) == ["EFA, 100 Gb/s; the fabric is InfiniBand"]
+
+
+@pytest.mark.parametrize(("resource", "mode"), [("nic", "host-device"), ("vnic", "sr-iov")])
+def test_amds_nics_that_nodes_offer_are_used(resource: str, mode: str) -> None:
+    """amd.com/nic are whole NICs, amd.com/vnic virtual functions; nothing is invented for them."""
+    offered = {f"amd.com/{resource}": 8, "amd.com/gpu": 8}
+    discovery = discovered({"n1": observed(ionic("ionic_0"))}, {"n1": KubeNode("n1", {}, offered)})
+    entry = only_entry(discovery)
+    assert (entry["name"], entry["mode"]) == ("rdma-roce", mode)
+    assert entry["match"] == {"gpuResources": ["amd.com/gpu"]}
+    assert (
+        entry["resources"]
+        == [{"name": f"amd.com/{resource}", "count": "per-gpu", "network": "lab/rdma-roce"}]
+        or entry["resources"][0]["network"] == "default/rdma-roce"
+    )
+    objects = written(discovery, namespace="lab")
+    assert set(objects) == {"network-rdma-roce.yaml"}
+    ((network,),) = objects.values()
+    assert network["kind"] == "NetworkAttachmentDefinition"
+    assert network["metadata"] == {
+        "name": "rdma-roce",
+        "namespace": "lab",
+        "annotations": {"k8s.v1.cni.cncf.io/resourceName": f"amd.com/{resource}"},
+    }
+    config = json.loads(network["spec"]["config"])
+    assert (config["type"], config["ipam"]["poolName"]) == ("host-device", "rdma-roce")
+    (plan,) = discovery.fabrics
+    assert plan.requirements == (
+        f"Multus, and a network for amd.com/{resource} (--plugin writes it)",
+    )
+
+
+def test_an_offer_of_another_mode_is_not_used() -> None:
+    """With --mode, the resource is one that this mode can have."""
+    cluster_nodes = {"n1": KubeNode("n1", {}, {"amd.com/nic": 8})}
+    networks = tuple(f"lab/r{rail}" for rail in range(1))
+    discovery = discovered(
+        {"n1": observed(ionic("ionic_0"))}, cluster_nodes, mode="shared-device", networks=networks
+    )
+    assert only_entry(discovery)["resources"] == [{"name": "rdma/cpu_roce"}]
+
+
+each_vendor = pytest.mark.parametrize(
+    ("nic", "vendor", "device_id"), [(ionic, "1dd8", "1002"), (thor, "14e4", "1760")]
+)
+
+
+@each_vendor
+def test_the_shared_plugin_selects_the_vendors_ids(nic: Any, vendor: str, device_id: str) -> None:
+    """The ConfigMap has the real ids; NVIDIA's operator would not run the plugin for them."""
+    nodes = {"n1": observed(nic("rocep1s0"), gpus(), interface("eno1"))}
+    (name,), (objects,) = zip(*written(discovered(nodes), ofed=True).items(), strict=True)
+    assert name == "rdma-devices.yaml"
+    (entry,) = json.loads(objects[0]["data"]["config.json"])["configList"]
+    assert entry["selectors"] == {"vendors": [vendor], "deviceIDs": [device_id]}
+    plugin = plugin_files(discovered(nodes).accepted_fabrics, DiscoverOptions())
+    assert "nic-cluster-policy" not in plugin.files[0].text
+
+
+@each_vendor
+def test_sriov_has_the_vendors_ids(nic: Any, vendor: str, device_id: str) -> None:
+    """The policy is for the SR-IOV network operator alone, whose resources have its prefix."""
+    nodes = {"n1": observed(nic("rocep1s0", netdevs=("ens1",)), gpus())}
+    discovery = discovered(nodes, mode="sr-iov")
+    assert only_entry(discovery)["resources"] == [
+        {"name": "openshift.io/a100_roce_rail0", "network": "default/a100-roce-rail0"}
+    ]
+    (name,), ((policy, network),) = zip(*written(discovery).items(), strict=True)
+    assert name == "sriov-a100-roce.yaml"
+    assert policy["spec"]["nicSelector"] == {
+        "vendor": vendor,
+        "deviceID": device_id,
+        "pfNames": ["ens1"],
+    }
+    assert policy["metadata"]["namespace"] == "sriov-network-operator"
+    assert network["metadata"]["namespace"] == "sriov-network-operator"
+    (file,) = plugin_files(discovery.accepted_fabrics, DiscoverOptions()).files
+    text = " ".join(file.text.replace("#", "").split())
+    assert "with resourcePrefix openshift.io, its default; check that its list" in text
+
+
+def test_nvidias_sriov_stays_with_its_operator() -> None:
+    """The resources and the namespace are those of NVIDIA's network operator."""
+    nodes = {"n1": observed(ethernet("mlx5_0"), gpus())}
+    discovery = discovered(nodes, mode="sr-iov")
+    (resource,) = only_entry(discovery)["resources"]
+    assert resource["name"] == "nvidia.com/a100_roce_rail0"
+    (file,) = plugin_files(discovery.accepted_fabrics, DiscoverOptions()).files
+    assert "namespace: nvidia-network-operator" in file.text
+    text = " ".join(file.text.replace("#", "").split())
+    assert "with resourcePrefix nvidia.com, as NVIDIA's network operator installs it" in text
+
+
+@each_vendor
+def test_whole_devices_come_from_the_sriov_plugin(nic: Any, vendor: str, device_id: str) -> None:
+    """Its ConfigMap is the vendor-neutral form; NVIDIA's kinds are not written."""
+    nodes = {"n1": observed(nic("rocep1s0", netdevs=("ens1",)), gpus())}
+    discovery = discovered(nodes, mode="host-device")
+    (resource,) = only_entry(discovery)["resources"]
+    assert resource == {
+        "name": "openshift.io/a100_roce_hostdev",
+        "count": 1,
+        "network": "default/a100-roce",
+    }
+    objects = written(discovery)
+    assert set(objects) == {"sriovdp-config.yaml", "network-a100-roce.yaml"}
+    (config_map,) = objects["sriovdp-config.yaml"]
+    (entry,) = json.loads(config_map["data"]["config.json"])["resourceList"]
+    assert (entry["resourcePrefix"], entry["resourceName"]) == ("openshift.io", "a100_roce_hostdev")
+    assert entry["selectors"]["vendors"] == [vendor]
+    assert entry["selectors"]["devices"] == [device_id]
+    (network,) = objects["network-a100-roce.yaml"]
+    assert network["metadata"]["annotations"] == {
+        "k8s.v1.cni.cncf.io/resourceName": "openshift.io/a100_roce_hostdev"
+    }
+    (plan,) = discovery.fabrics
+    assert plan.requirements[0].startswith("the SR-IOV network device plugin")
+
+
+def test_a_policy_has_only_nvidias_cards() -> None:
+    """Beside nodes with Broadcom's cards, NVIDIA's operator gets the entries of NVIDIA's alone."""
+    nodes = {
+        "a": observed(port("mlx5_0"), gpus()),
+        "b": observed(thor("bnxt_re0"), gpus("NVIDIA H100 80GB HBM3"), interface("eno1")),
+    }
+    objects = written(discovered(nodes))
+    (config_map,), (policy,) = objects["rdma-devices.yaml"], objects["nic-cluster-policy.yaml"]
+    both = json.loads(config_map["data"]["config.json"])["configList"]
+    assert [entry["selectors"]["vendors"] for entry in both] == [["15b3"], ["14e4"]]
+    config = json.loads(policy["spec"]["rdmaSharedDevicePlugin"]["config"])
+    assert config["configList"] == both[:1]
+
+
+def test_equal_ids_of_two_vendors_are_two_cards() -> None:
+    """The device id 1003 is AMD's virtual function, and NVIDIA's ConnectX-3."""
+    nodes = {
+        "a": observed(ethernet("roce0", device_id=0x1003), gpus()),
+        "b": observed(ionic("roce0", device_id=0x1003), gpus()),
+    }
+    discovery = discovered(nodes)
+    assert len(discovery.fabrics) == 2
+    models = {port.model for node in discovery.nodes for port in node.ports}
+    assert models == {"ConnectX-3", "Pensando DSC or Pollara"}

@@ -1,0 +1,121 @@
+"""The mode of a planned fabric, with the reason for it and the conditions for it to work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from webhook.diagnose.discover.groups import Devices, Group
+from webhook.diagnose.discover.plan_resources import (
+    device_count,
+    is_efa,
+    is_nvidia,
+    offered_nics,
+    offered_resource,
+)
+from webhook.diagnose.discover.site import ClaimableDevices, DiscoverOptions
+from webhook.model.fabric import Mode
+from webhook.model.names import counted
+
+
+def mode_of(group: Group, options: DiscoverOptions) -> tuple[Mode, str]:
+    """Return the mode of a group's fabric, and the reason for it."""
+    if options.mode is not None:
+        return options.mode, "set by --mode"
+    claimable_devices = common_claimable_devices(group)
+    if claimable_devices is not None and not offered_resource(group):
+        return (
+            "dra",
+            f"the DRA driver {claimable_devices.driver} offers RDMA devices on all these nodes",
+        )
+    nics = offered_nics(group)
+    if nics:
+        return nics.mode, f"the nodes offer {nics.name}, a unit for each NIC"
+    if is_efa(group):
+        return "host-network", (
+            "no node is known to offer vpc.amazonaws.com/efa: install the EFA device plugin, and "
+            "give --nodes; until then, only pods that mount the devices themselves can use them"
+        )
+    if group.card_kind.link_layer == "InfiniBand":
+        return "shared-device", "InfiniBand needs no additional network in the pod"
+    return _roce_mode(group, options)
+
+
+def _roce_mode(group: Group, options: DiscoverOptions) -> tuple[Mode, str]:
+    if options.networks:
+        return "shared-device", "RoCE, with an interface in the pod for each device (--network)"
+    virtual = any(
+        port.virtual for node_ports in group.ports_of_nodes for port in node_ports.other_ports
+    )
+    if virtual:
+        return "sr-iov", "RoCE, and the nodes already have virtual functions"
+    return "host-network", (
+        "RoCE needs an interface in the pod for each device; give --network for each, or --mode "
+        "sr-iov. Until then, only pods with hostNetwork can use this fabric"
+    )
+
+
+def common_claimable_devices(group: Group) -> ClaimableDevices | None:
+    """Return the devices that pods can claim on every node of a group; None if there are none."""
+    cluster_nodes = [node_ports.node.cluster_node for node_ports in group.ports_of_nodes]
+    of_nodes = [node.claimable_devices for node in cluster_nodes if node and node.claimable_devices]
+    if len(of_nodes) != len(cluster_nodes) or not of_nodes[0].nic_class:
+        return None
+    if len({(devices.nic_class, devices.gpu_class) for devices in of_nodes}) > 1:
+        return None
+    return of_nodes[0]._replace(
+        nic_count=min(devices.nic_count for devices in of_nodes),
+        gpu_count=min(devices.gpu_count for devices in of_nodes),
+        aligned=all(devices.aligned for devices in of_nodes),
+    )
+
+
+_SHARED_PLUGIN = "the RDMA shared device plugin on these nodes (--plugin writes its configuration)"
+_NEEDS: dict[Mode, tuple[str, ...]] = {
+    "shared-device": (
+        _SHARED_PLUGIN,
+        (
+            "RDMA devices shared between network namespaces (rdma system show must print netns "
+            "shared; if not: rdma system set netns shared)"
+        ),
+    ),
+    "host-network": (
+        _SHARED_PLUGIN,
+        "pods with hostNetwork: true and dnsPolicy: ClusterFirstWithHostNet",
+    ),
+    "sr-iov": (
+        "SR-IOV enabled in the BIOS and the cards' firmware, and the SR-IOV network operator",
+        "Multus, and an IPAM plugin for the networks",
+    ),
+    "dra": (
+        (
+            "the ResourceClaimTemplate in each namespace with pods for this fabric (--plugin "
+            "writes it)"
+        ),
+    ),
+    "host-device": (
+        "NVIDIA's network operator (its SR-IOV device plugin), Multus and an IPAM plugin",
+        "cards that nothing else on the node uses, since a pod gets the whole device",
+    ),
+}
+_WITHOUT_NVIDIA = (
+    "the SR-IOV network device plugin (--plugin writes its configuration), Multus and an IPAM "
+    "plugin"
+)
+
+
+def requirements(group: Group, mode: Mode, devices: Devices) -> Iterable[str]:
+    """Yield the conditions for a mode to work."""
+    if is_efa(group):
+        yield "libfabric and aws-ofi-nccl in the image, which admission cannot see"
+        yield "the EFA device plugin (aws-efa-k8s-device-plugin)"
+        return
+    nics = offered_nics(group)
+    if nics and nics.mode == mode:
+        yield f"Multus, and a network for {nics.name} (--plugin writes it)"
+        return
+    needs = _NEEDS[mode]
+    if mode == "host-device" and not is_nvidia(group):
+        needs = (_WITHOUT_NVIDIA, *needs[1:])
+    yield from needs
+    if mode == "shared-device" and group.card_kind.link_layer == "Ethernet":
+        yield f"Multus, and {counted(device_count(devices), 'network')} (one for each device)"

@@ -1,0 +1,146 @@
+"""The resources of a planned fabric: those that nodes offer, or those for a device plugin to offer.
+
+Sources: aws-efa-k8s-device-plugin (vpc.amazonaws.com/efa); ROCm/k8s-network-device-plugin, README,
+"Advertised Resources" (amd.com/nic and amd.com/vnic); the chart of sriov-network-operator, whose
+resourcePrefix is openshift.io.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from webhook.config.names import is_plugin_resource
+from webhook.diagnose.discover.fabric_entry import ResourceEntryForm
+from webhook.diagnose.discover.groups import Devices, Group
+from webhook.diagnose.discover.site import DiscoverOptions, MergedNode
+from webhook.diagnose.tools.hardware import AMAZON_ID, MELLANOX_ID, PENSANDO_ID
+from webhook.model.fabric import Mode
+
+#: Vendor → the resources that its own device plugin offers, each with the mode of its fabric.
+_VENDOR_RESOURCES: dict[int, tuple[tuple[str, Mode], ...]] = {
+    AMAZON_ID: (("vpc.amazonaws.com/efa", "host-device"),),
+    PENSANDO_ID: (("amd.com/nic", "host-device"), ("amd.com/vnic", "sr-iov")),
+}
+
+
+class OfferedNics(NamedTuple):
+    """A resource of a vendor's device plugin, one unit for each NIC, that all nodes offer."""
+
+    name: str
+    mode: Mode
+    #: The smallest number of them on a node.
+    amount: int
+
+
+def vendor_of(group: Group) -> int | None:
+    """Return the PCI vendor of a group's cards; None if no tool shows it."""
+    vendors = {
+        port.vendor_id
+        for node_ports in group.ports_of_nodes
+        for port in node_ports.fabric_ports
+        if port.vendor_id is not None
+    }
+    return vendors.pop() if len(vendors) == 1 else None
+
+
+def is_nvidia(group: Group) -> bool:
+    """Return whether a group's cards may be NVIDIA's, so that its operator serves them."""
+    return vendor_of(group) in (None, MELLANOX_ID)
+
+
+def is_efa(group: Group) -> bool:
+    """Return whether a group's cards are EFA devices, which libraries reach through libfabric."""
+    return group.card_kind.link_layer == "EFA"
+
+
+def offered_nics(group: Group) -> OfferedNics | None:
+    """Return the NICs that the cards' vendor has a device plugin for, if all nodes offer them."""
+    nodes = [node_ports.node.cluster_node for node_ports in group.ports_of_nodes]
+    for name, mode in _VENDOR_RESOURCES.get(vendor_of(group) or 0, ()):
+        counts = [node.resources.get(name, 0) if node else 0 for node in nodes]
+        if all(counts):
+            return OfferedNics(name, mode, min(counts))
+    return None
+
+
+def offers_nics(group: Group) -> bool:
+    """Return whether the nodes offer the NICs through their vendor's device plugin."""
+    return offered_nics(group) is not None
+
+
+def resource_entries(
+    name: str, group: Group, devices: Devices, mode: Mode, options: DiscoverOptions
+) -> tuple[list[ResourceEntryForm], str]:
+    """Return the resources of the fabric with this name, and the reason for them."""
+    nics = offered_nics(group)
+    if nics and nics.mode == mode:
+        entry = _nics_per_gpu(group, nics)
+        if not is_efa(group):
+            entry["network"] = f"{options.namespace}/{name}"
+        return [entry], "already offered by the nodes"
+    if is_efa(group):
+        return [], ""
+    short, prefix = name.replace("-", "_"), "nvidia.com" if is_nvidia(group) else "openshift.io"
+    if mode == "sr-iov":
+        rails: list[ResourceEntryForm] = [
+            {
+                "name": f"{prefix}/{short}_rail{rail}",
+                "network": f"{options.namespace}/{name}-rail{rail}",
+            }
+            for rail in range(device_count(devices))
+        ]
+        return (
+            rails,
+            "a virtual function of each device; --plugin writes the policies and networks",
+        )
+    if mode == "host-device":
+        return [
+            {
+                "name": f"{prefix}/{short}_hostdev",
+                "count": device_count(devices),
+                "network": f"{options.namespace}/{name}",
+            }
+        ], "all devices of a node for one pod; --plugin writes the network"
+    offered = offered_resource(group)
+    if offered:
+        return [{"name": offered}], "already offered by the nodes"
+    return [{"name": f"rdma/{short}"}], "offered by the device plugin that --plugin configures"
+
+
+def _nics_per_gpu(group: Group, nics: OfferedNics) -> ResourceEntryForm:
+    """Return an entry with a GPU's share of the NICs; all of a node if GPUs cannot share evenly."""
+    gpus = {_gpu_count(node_ports.node) for node_ports in group.ports_of_nodes}
+    count = gpus.pop() if len(gpus) == 1 else 0
+    if not count or (nics.amount % count and count % nics.amount):
+        return {"name": nics.name, "count": nics.amount}
+    entry: ResourceEntryForm = {"name": nics.name, "count": "per-gpu"}
+    if nics.amount > count:
+        entry["devicesPerGpu"] = nics.amount // count
+    elif nics.amount < count:
+        entry["gpusPerDevice"] = count // nics.amount
+    return entry
+
+
+def _gpu_count(node: MergedNode) -> int:
+    """Return the number of a node's GPUs, as its plugin offers them or tools list them; 0: none."""
+    cluster_node = node.cluster_node
+    offered = cluster_node.gpu_resources if cluster_node else ()
+    if cluster_node and len(offered) == 1:
+        return cluster_node.resources[offered[0]]
+    return sum(gpu.number or 0 for gpu in node.gpus)
+
+
+def offered_resource(group: Group) -> str:
+    """Return the only RDMA shared device plugin resource that all nodes offer, or ""."""
+    cluster_nodes = [node_ports.node.cluster_node for node_ports in group.ports_of_nodes]
+    resources_of_nodes = [set(node.rdma_resources) if node else set() for node in cluster_nodes]
+    common = set.intersection(*resources_of_nodes)
+    if len(common) != 1:
+        return ""
+    name = common.pop()
+    return name if is_plugin_resource(name.removeprefix("rdma/")) else ""
+
+
+def device_count(devices: Devices) -> int:
+    """Return the number of devices that a fabric uses, whatever their ports."""
+    return len({name.partition(":")[0] for name in devices.used})
