@@ -240,8 +240,8 @@ def test_the_name_that_a_driver_gives_shows_the_vendor(device: str, vendor: int 
     """Where no tool shows a vendor, the kernel's name does; udev's names are of any vendor."""
     joined = only(port(device, vendor_id=None, device_id=None))
     assert joined.vendor_id == vendor
-    shown = only(port(device, vendor_id=0x1077, device_id=None))
-    assert shown.vendor_id == 0x1077
+    joined = only(port(device, vendor_id=0x1077, device_id=None))
+    assert joined.vendor_id == 0x1077
 
 
 def test_efa_has_no_link_layer() -> None:

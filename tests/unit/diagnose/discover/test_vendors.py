@@ -277,17 +277,17 @@ def test_whole_devices_come_from_the_sriov_plugin(nic: Any, vendor: str, device_
 
 
 def test_a_policy_has_only_nvidias_cards() -> None:
-    """Beside nodes with Broadcom's cards, NVIDIA's operator gets the entries of NVIDIA's alone."""
+    """NVIDIA's operator gets no entry for the nodes with Broadcom's cards."""
     nodes = {
         "a": observed(port("mlx5_0"), gpus()),
         "b": observed(thor("bnxt_re0"), gpus("NVIDIA H100 80GB HBM3"), interface("eno1")),
     }
     objects = written(discovered(nodes))
     (config_map,), (policy,) = objects["rdma-devices.yaml"], objects["nic-cluster-policy.yaml"]
-    both = json.loads(config_map["data"]["config.json"])["configList"]
-    assert [entry["selectors"]["vendors"] for entry in both] == [["15b3"], ["14e4"]]
+    entries = json.loads(config_map["data"]["config.json"])["configList"]
+    assert [entry["selectors"]["vendors"] for entry in entries] == [["15b3"], ["14e4"]]
     config = json.loads(policy["spec"]["rdmaSharedDevicePlugin"]["config"])
-    assert config["configList"] == both[:1]
+    assert config["configList"] == entries[:1]
 
 
 def test_equal_ids_of_two_vendors_are_two_cards() -> None:
