@@ -341,3 +341,34 @@ def test_firmware_that_does_not_fit_has_its_own_line() -> None:
         nodes = {"n1": observed(port("mlx5_0", firmware="20.38.1900"), gpus(product))}
         texts = words(picture(discovered(nodes)))
         assert texts[texts.index("n1") + 1 :][: len(lines)] == lines
+
+
+def test_firmware_has_its_own_line_only_where_it_needs_one() -> None:
+    """A box for a port and eight GPUs has room for forty letters."""
+    for length, count in ((17, 1), (18, 2)):
+        nodes = {"n1": observed(port("mlx5_0", firmware="20.38.1900"), gpus("X" * length))}
+        texts = words(picture(discovered(nodes)))
+        assert len([text for text in texts if "firmware" in text or "XXX" in text][1:]) == count
+
+
+def test_no_gpu_is_below_an_unused_port() -> None:
+    """All are in a row if one of them is near no port that the fabric uses."""
+    bond = ethernet("mlx5_bond_0", rate_gbps=10.0, device_id=0x1015)
+    topology = [near("GPU0", "mlx5_0"), near("GPU1", "mlx5_bond_0", "NODE")]
+    svg = picture(discovered({"n1": observed(port("mlx5_0"), bond, gpus(number=2), topology)}))
+    first, second = (int(x) for x in re.findall(r'<rect class="gpu" x="(\d+)"', svg))
+    assert second - first == 38
+
+
+def test_the_legend_has_as_many_lines_as_it_needs() -> None:
+    """No symbol and no meaning is beyond the edge of the picture."""
+    topology = [near("GPU0", "mlx5_0"), near("GPU1", "mlx5_0", "PXB")]
+    bond = ethernet("mlx5_bond_0", rate_gbps=10.0, device_id=0x1015)
+    ports = [port("mlx5_0"), port("mlx5_1"), port("mlx5_2")]
+    lacking = [port("mlx5_0"), down("mlx5_1")]
+    nodes = {f"n{at}": observed(ports, bond, gpus(), topology) for at in range(2)}
+    *_, legend = picture_strips(discovered({**nodes, "n2": observed(lacking, bond, gpus())}))
+    drawn = re.findall(r'<text class="soft" x="(\d+)" y="(\d+)">([^<]*)<', legend)
+    assert len(drawn) == 6
+    assert len({y for _, y, _ in drawn}) == 2
+    assert all(int(x) + 6.5 * len(meaning) < 1120 for x, _, meaning in drawn)
