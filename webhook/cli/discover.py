@@ -36,6 +36,7 @@ from webhook.diagnose.discover.page import site_page
 from webhook.diagnose.discover.plugin.files import plugin_files
 from webhook.diagnose.discover.site import DiscoverOptions
 from webhook.diagnose.discover.svg import picture
+from webhook.diagnose.discover.unanswered import unanswered_findings
 from webhook.errors import DocumentError
 from webhook.text.escape import visible_lines
 from webhook.text.yaml.tree import TextLimits
@@ -54,8 +55,8 @@ _EXAMPLES = """examples:
   rdma-webhook discover --dir nodes/ --plugin device-plugin/
   rdma-webhook discover node1.txt node2.txt --nodes nodes.yaml -o json
 
-exit codes: 0 no error, 1 a finding is an error (such as a port that is down), 2 wrong usage or
-unreadable input
+exit codes: 0 no error, 1 a finding is an error (such as a port that is down, or a host
+that did not answer), 2 wrong usage or unreadable input
 """
 
 
@@ -164,12 +165,13 @@ def run(arguments: argparse.Namespace) -> int:
         print_message("error", problem)
     items = list(_items(arguments))
     cluster_nodes = kube_nodes(items)
-    if not inputs.nodes and not cluster_nodes:
+    if not inputs.nodes and not cluster_nodes and not inputs.unanswered:
         raise DocumentError(_no_input(problems))
     options = DiscoverOptions(
         arguments.mode, tuple(arguments.networks), arguments.namespace, ofed=arguments.ofed
     )
-    discovery = discover_site(inputs.nodes, cluster_nodes, options, cluster_findings(items))
+    findings = [*unanswered_findings(inputs.unanswered), *cluster_findings(items)]
+    discovery = discover_site(inputs.nodes, cluster_nodes, options, findings)
     _write_files(arguments, discovery, options)
     _print(discovery, arguments.output)
     if problems:

@@ -8,6 +8,7 @@ from webhook.diagnose.discover.node import GPU_PRODUCT_DIFFERS
 from webhook.diagnose.discover.plan import ROCE_NETWORKS_MISSING
 from webhook.diagnose.discover.port_checks import PORT_CODES
 from webhook.diagnose.discover.site import TOOLS_DISAGREE
+from webhook.diagnose.discover.unanswered import HOST_UNANSWERED
 from webhook.model.finding import Code
 
 CODES: tuple[Code, ...] = (
@@ -16,5 +17,6 @@ CODES: tuple[Code, ...] = (
     TOOLS_DISAGREE,
     GPU_PRODUCT_DIFFERS,
     ROCE_NETWORKS_MISSING,
+    HOST_UNANSWERED,
     *CLUSTER_CODES,
 )

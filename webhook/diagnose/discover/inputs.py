@@ -13,10 +13,12 @@ from textwrap import indent
 from typing import NamedTuple
 
 from webhook.diagnose.discover.site import SourcedObservation
+from webhook.diagnose.discover.unanswered import unanswered_hosts
 from webhook.diagnose.tools.observations import Observation, PropertyObservation
 from webhook.diagnose.tools.readers import read
 from webhook.diagnose.tools.transcripts import NodeOutput, split_by_node
 from webhook.diagnose.tools.transcripts.commands import lone_value_observations
+from webhook.diagnose.tools.transcripts.failures import failed_hosts
 
 # Read the output of tools, and name the node of each part.
 #
@@ -62,21 +64,26 @@ class ReadInputs(NamedTuple):
     nodes: dict[str, list[SourcedObservation]]
     #: A sentence for each text without a recognized line.
     problems: tuple[str, ...]
+    #: Host that failed, and whose output no text has → the reason.
+    unanswered: dict[str, str]
 
 
 def read_texts(texts: Iterable[NodeText]) -> ReadInputs:
     """Read texts; a text without a recognized line becomes a problem."""
     nodes: dict[str, list[SourcedObservation]] = {}
     problems: list[str] = []
+    failed: dict[str, str] = {}
     for text in texts:
         by_node = _by_node(text)
-        if not by_node:
+        failed_here = failed_hosts(text.text)
+        failed |= failed_here
+        if not by_node and not failed_here:
             problems.append(_problem(text))
         for node, observations in by_node.items():
             nodes.setdefault(node, []).extend(
                 SourcedObservation(text.name, observation) for observation in observations
             )
-    return ReadInputs(nodes, tuple(problems))
+    return ReadInputs(nodes, tuple(problems), unanswered_hosts(failed, nodes))
 
 
 def _by_node(text: NodeText) -> dict[str, list[Observation]]:
