@@ -285,5 +285,5 @@ def test_a_volume_of_the_tokens_name_that_reads_a_resource() -> None:
     assert part["spec"]["volumes"] == [volume]
     odd = {"name": TOKEN, "projected": {"sources": [{"downwardAPI": {"items": 1}}, 2]}}
     assert part_of(pod(container(), volumes=[odd]))["spec"]["volumes"] != [odd]
-    both = [volume, {**TOKEN_VOLUME, "name": "kube-api-access-zzzzz"}]
-    assert part_of(pod(container(), volumes=both))["spec"]["volumes"][0] == volume
+    volumes = [volume, {**TOKEN_VOLUME, "name": "kube-api-access-zzzzz"}]
+    assert part_of(pod(container(), volumes=volumes))["spec"]["volumes"][0] == volume

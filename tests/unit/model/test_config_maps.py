@@ -27,8 +27,8 @@ def reference(name: str, key: str = "k") -> dict[str, Any]:
 def test_the_data_of_a_config_map() -> None:
     """Values are strings; those of binary data are not read, and a malformed part is left out."""
     assert config_map_data({"data": {"A": "1", "B": 2, 3: "x"}}) == {"A": "1"}
-    both = {"data": {"A": "1"}, "binaryData": {"B": "Zm9v", "C": 7}}
-    assert config_map_data(both) == {"A": "1", "B": None}
+    config_map = {"data": {"A": "1"}, "binaryData": {"B": "Zm9v", "C": 7}}
+    assert config_map_data(config_map) == {"A": "1", "B": None}
     for written in ({}, {"data": None}, {"data": ["A"], "binaryData": ["B"]}):
         assert config_map_data(written) == {}
 
@@ -180,7 +180,7 @@ def test_without_config_maps_the_variables_are_those_of_env() -> None:
 
 
 def test_the_keys_of_env() -> None:
-    """A malformed reference is none."""
+    """A malformed reference counts as no reference."""
     main = container(
         env=[
             {"name": "A", "valueFrom": reference("a")},

@@ -207,7 +207,7 @@ def test_words_of_a_command(words: list[str], expanded: list[str]) -> None:
 
 
 def test_words_without_references_need_no_variables() -> None:
-    """Malformed variables are named by those who read them."""
+    """The reader of a malformed variable names it."""
     assert read({"name": 1}, command=["a", "$x"]).command_text == "a\n$x"
     with pytest.raises(ShapeError):
         _ = read({"name": 1}, command=["$(a)"]).command_text

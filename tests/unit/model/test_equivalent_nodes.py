@@ -49,10 +49,10 @@ def test_labels_divide_nodes() -> None:
 def test_what_a_coarse_class_says_stays() -> None:
     """Resources and availability are those of the nodes; nodes of no fabric have no class."""
     cordoned = coarse("n1", gpu=8)._replace(availability=Availability((CORDON,)))
-    both = coarse("n2", fabrics=frozenset({"a", "b"}))
+    of_two_fabrics = coarse("n2", fabrics=frozenset({"a", "b"}))
     labels: dict[str, dict[str, str]] = {"n1": {}, "n2": {}, "n3": {}}
-    classes = refine([cordoned, both, coarse("n3", fabrics=frozenset())], labels)
-    assert classes.by_fabric == {"a": (cordoned, both), "b": (both,)}
+    classes = refine([cordoned, of_two_fabrics, coarse("n3", fabrics=frozenset())], labels)
+    assert classes.by_fabric == {"a": (cordoned, of_two_fabrics), "b": (of_two_fabrics,)}
 
 
 def test_host_names_do_not_divide_many_nodes() -> None:

@@ -148,8 +148,8 @@ def described(inventory: FabricInventory) -> list[tuple[str, str, str, tuple[str
 def test_why_nodes_take_no_pods() -> None:
     """A node is named for each reason, in natural order, whatever else distinguishes the nodes."""
     pressure = "node.kubernetes.io/disk-pressure"
-    both = replace(volta(), availability=Availability((CORDON, UNREADINESS, Taint(pressure))))
-    nodes = {"n10": both, "n9": cordoned(volta(v100=4)), "ok": volta()}
+    repelling = replace(volta(), availability=Availability((CORDON, UNREADINESS, Taint(pressure))))
+    nodes = {"n10": repelling, "n9": cordoned(volta(v100=4)), "ok": volta()}
     inventory = build(nodes, fabrics(V100))
     assert described(inventory) == [
         ("warning", "NodeCordoned", "2 nodes are cordoned", ("n9", "n10")),

@@ -141,8 +141,8 @@ def test_terms_are_alternatives_and_requirements_are_not() -> None:
     """The nodeSelector is required in addition."""
     first, second = term("pool", "In", "w"), term("size", "In", "8")
     assert selects(first, second)
-    both = {"matchExpressions": [*first["matchExpressions"], *second["matchExpressions"]]}
-    assert not selects(both)
+    joined = {"matchExpressions": [*first["matchExpressions"], *second["matchExpressions"]]}
+    assert not selects(joined)
     narrowed = placement(affinity=affinity(second), nodeSelector={"pool": "w"})
     assert not narrowed.selects(node())
 

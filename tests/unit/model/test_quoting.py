@@ -91,5 +91,5 @@ def test_the_longest_description() -> None:
     [({}, "a mapping"), ([], "a list"), ("", "a string"), (True, "a boolean"), (1, "a number")],
 )
 def test_kinds(value: object, kind: str) -> None:
-    """The kinds are those of JSON."""
+    """The kinds have JSON's names."""
     assert kind_of(value) == kind

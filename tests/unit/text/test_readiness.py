@@ -1,4 +1,4 @@
-"""The lines of /readyz are read as they were written."""
+"""The lines of /readyz are read as `serve` writes them."""
 
 from __future__ import annotations
 

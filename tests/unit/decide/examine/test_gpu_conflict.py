@@ -131,17 +131,17 @@ def test_the_named_fabric_with_its_own_resource() -> None:
 def test_the_gpu_and_the_resource_are_on_different_nodes() -> None:
     """Both are the fabric's, but no node will ever have both."""
     apart = ({"nvidia.com/gpu": "8"}, {"rdma/x": "4", "nvidia.com/mig-1g.5gb": "1"})
-    both = requesting(nvidia="8", ib="1")
-    denied = decide_on(both, knowing(*apart, fabric=LABELED))
+    conflicting = requesting(nvidia="8", ib="1")
+    denied = decide_on(conflicting, knowing(*apart, fabric=LABELED))
     assert outcome_of(denied) == DENIED
     assert denied.message == (
         "rdma/ib in container trainer implies fabric labeled, but no node of the fabric offers "
         "both rdma/ib and nvidia.com/gpu, which container trainer requests; remove rdma/ib or "
         "nvidia.com/gpu"
     )
-    elastic = decide_on(both, knowing(*apart, fabric=LABELED, mode="elastic"))
+    elastic = decide_on(conflicting, knowing(*apart, fabric=LABELED, mode="elastic"))
     assert outcome_of(elastic) == (True, "Patched", "labeled")
-    assert outcome_of(decide_on(both, knowing(*apart, NODE, fabric=LABELED))) == (
+    assert outcome_of(decide_on(conflicting, knowing(*apart, NODE, fabric=LABELED))) == (
         (True, "Patched", "labeled")
     )
 

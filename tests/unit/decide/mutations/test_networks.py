@@ -216,7 +216,7 @@ CLOUD = fabric(
 
 
 def test_annotations_of_a_cloud_are_added() -> None:
-    """Those that the user wrote stay, whatever their values."""
+    """The user's annotations stay, whatever their values."""
     cluster = decision_input(CLOUD)
     decision = decide_on(pod(annotations={INTERFACES: "mine"}), cluster)
     assert outcomes_of(decision, NAME) == [

@@ -178,8 +178,8 @@ def test_the_mounts_of_config_maps() -> None:
     """Not of other volumes, nor the certificates in the volume with the token."""
     mounts = [{"mountPath": "//d/"}, {"mountPath": "/x", "name": "other"}, {"name": "v"}]
     assert list(config_map_mounts(*mounting(*mounts, **config_map()))) == [("/d", ["m"])]
-    both = {"projected": {"sources": [config_map(), config_map("n"), secret()]}}
-    assert list(config_map_mounts(*mounting(DIRECTORY, **both))) == [("/d", ["m", "n"])]
+    volume = {"projected": {"sources": [config_map(), config_map("n"), secret()]}}
+    assert list(config_map_mounts(*mounting(DIRECTORY, **volume))) == [("/d", ["m", "n"])]
     certificates = [config_map(n) for n in ("kube-root-ca.crt", "openshift-service-ca.crt")]
     token = {"projected": {"sources": [TOKEN, *certificates]}}
     with_token = {"projected": {"sources": [TOKEN, *certificates, config_map()]}}

@@ -363,8 +363,8 @@ def test_a_value_that_decides_nothing_need_not_be_seen() -> None:
     names = ("NCCL_DEBUG", "UCX_TLS", "MORI_RDMA_DEVICE")
     unseen = [{"name": name, "valueFrom": SOURCE} for name in names]
     assert judged(pod(gpu(env=unseen))) == EQUIPPED
-    both = [{"name": "NCCL_NET", "valueFrom": SOURCE}, *env(**OFF)]
-    assert judged(pod(gpu(env=both))) == ("no", "NcclIbDisabled")
+    variables = [{"name": "NCCL_NET", "valueFrom": SOURCE}, *env(**OFF)]
+    assert judged(pod(gpu(env=variables))) == ("no", "NcclIbDisabled")
 
 
 def test_what_the_site_sets_is_no_sign() -> None:
@@ -412,9 +412,9 @@ def test_a_config_map_that_a_preview_knows_is_read() -> None:
     site = {"configMapRef": {"name": "site"}}
     assert judged(pod(gpu(envFrom=[site])), known(NCCL_IB_DISABLE="1")) == ("no", "NcclIbDisabled")
     assert judged(pod(gpu(envFrom=[site])), known(HF_HOME="/a")) == EQUIPPED
-    both = pod(gpu(envFrom=[site, {"secretRef": {"name": "s"}}]))
-    assert judged(both, known(HF_HOME="/a")) == ("unsure", "EnvUnseen")
-    assert judged(both, known(NCCL_NET="Socket")) == ("no", "NcclNetSocket")
+    two_sources = pod(gpu(envFrom=[site, {"secretRef": {"name": "s"}}]))
+    assert judged(two_sources, known(HF_HOME="/a")) == ("unsure", "EnvUnseen")
+    assert judged(two_sources, known(NCCL_NET="Socket")) == ("no", "NcclNetSocket")
     assert named(pod(gpu(envFrom=[site]))) == ("NCCL",)
     nixl = verdict_on(pod(gpu(envFrom=[site])), known(VLLM_NIXL_SIDE_CHANNEL_PORT="1"))
     assert nixl.libraries == ("NIXL",)

@@ -52,8 +52,8 @@ def test_the_alias_of_two_fabrics_is_ambiguous() -> None:
     assert (
         verdict.message == "rdma/hca in container trainer matches one and two; set rdma.lab/fabric"
     )
-    both = pod(container(resources=quantities({"rdma/hca": "1", "rdma/other": "1"})))
-    assert "requests rdma/other" in verdict_on(both, decision_input(*members)).message
+    two_resources = pod(container(resources=quantities({"rdma/hca": "1", "rdma/other": "1"})))
+    assert "requests rdma/other" in verdict_on(two_resources, decision_input(*members)).message
 
 
 def test_a_resource_of_quantity_zero_is_no_device() -> None:

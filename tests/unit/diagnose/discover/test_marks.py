@@ -127,7 +127,7 @@ def test_a_state_or_a_rate_needs_no_words() -> None:
 
 
 def test_the_most_severe_comes_first() -> None:
-    """Of the marks of a port, and of those of a node."""
+    """For the marks of a port, and for the marks of a node."""
     (plan,) = discovered({"a": pair(), "b": pair()}).fabrics
     levels: tuple[Level, ...] = ("warning", "error", "unsure")
     findings = [

@@ -19,7 +19,7 @@ def test_a_log_without_devices() -> None:
 
 
 def test_devices_and_channels() -> None:
-    """The channels' numbers are those of the list; the longest list is the node's."""
+    """The channels have the numbers of the list; the longest list is the node's."""
     short = "n:1:1 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB; OOB eth0:10.0.0.1<0>"
     log = "\n".join([short, USING, short, CHANNEL.format(1), CHANNEL.format(1)])
     assert read_nccl_devices(log) == NcclDevices(("mlx5_0", "mlx5_3"), ("mlx5_3",))

@@ -14,7 +14,7 @@ WANTED = {**status(), NETWORKS: "rails/rail-0@net1, rail-1"}
 
 
 def test_a_running_pod_without_a_report() -> None:
-    """Multus writes a report, so it did not act: the tick is none."""
+    """Multus writes a report, so it did not act: there is no tick."""
     explanation = explain(pod_in_cluster(WANTED))
     finding = chapter_findings(explanation, "podStatus")[1]
     assert (finding.code, finding.level) == ("NetworksNotAttached", "error")

@@ -77,7 +77,7 @@ def test_the_libraries_that_the_variable_is_for() -> None:
 
 
 def test_the_containers_that_count() -> None:
-    """They are those of the verdict."""
+    """They equal the interfaces of the verdict."""
     socket = {"env": env(NCCL_SOCKET_IFNAME="bond0")}
     pod = equipped(gpu("a"), {"name": "proxy", "image": "x", **socket})
     shells = [ContainerProcesses(name, interfaces=PRESENT) for name in ("a", "proxy")]

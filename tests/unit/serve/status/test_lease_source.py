@@ -106,7 +106,7 @@ def test_the_holder_writes_the_status(held: bool, missing: bool, writes: bool) -
 
 
 def test_a_missing_lease_is_a_condition() -> None:
-    """Another problem is none: the Lease may have a holder."""
+    """Another problem does not count: the Lease may have a holder."""
     replica = Replica()
     replica.problem = "403"
     replica.source.attempt()
