@@ -37,7 +37,7 @@ def test_every_variable_that_keeps_a_library_off() -> None:
     ],
 )
 def test_where_a_value_ends(text: str, value: str | None) -> None:
-    """At a parenthesis, or between the parts of a command of sed; a replaced value does not count."""
+    """At a parenthesis, or between the parts of a sed command; a replaced value does not count."""
     expected = Setting("NCCL_NET", value, "text in its command")
     assert list(mentions(text, ())) == [expected]
     assert list(mentions(text, ("NCCL_NET",))) == []
