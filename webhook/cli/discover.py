@@ -41,6 +41,7 @@ from webhook.errors import DocumentError
 from webhook.text.escape import visible_lines
 from webhook.text.yaml.tree import TextLimits
 
+_MAX_DIGITS = 9
 _FINE, _TO_FIX, _UNREADABLE = 0, 1, 2
 #: 10,000 nodes with their images, as kubectl prints them.
 _LIMITS = TextLimits(size=256 << 20, values=20_000_000, depth=100)
@@ -87,6 +88,18 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         type=input_name,
         metavar="FILE",
         help=f"output of {OBJECTS_COMMAND}, or -; without FILE, read the cluster",
+    )
+    add(
+        "--expect-nodes",
+        type=_positive,
+        metavar="N",
+        help="report an error unless there are N nodes",
+    )
+    add(
+        "--expect-hcas",
+        type=_positive,
+        metavar="N",
+        help="report an error for each node whose fabric does not have N usable HCAs there",
     )
     add(
         "-o",
@@ -147,6 +160,12 @@ def _add_plan_options(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _positive(given: str) -> int:
+    if not given.isascii() or not given.isdigit() or len(given) > _MAX_DIGITS or not int(given):
+        raise argparse.ArgumentTypeError(f"{given!r:.80} is not a positive number")
+    return int(given)
+
+
 def _network(given: str) -> str:
     if not is_network(given):
         raise argparse.ArgumentTypeError(f"{given!r:.80} is not [NAMESPACE/]NAME[@INTERFACE]")
@@ -168,7 +187,12 @@ def run(arguments: argparse.Namespace) -> int:
     if not inputs.nodes and not cluster_nodes and not inputs.unanswered:
         raise DocumentError(_no_input(problems))
     options = DiscoverOptions(
-        arguments.mode, tuple(arguments.networks), arguments.namespace, ofed=arguments.ofed
+        arguments.mode,
+        tuple(arguments.networks),
+        arguments.namespace,
+        ofed=arguments.ofed,
+        expected_nodes=arguments.expect_nodes,
+        expected_hcas=arguments.expect_hcas,
     )
     findings = [*unanswered_findings(inputs.unanswered), *cluster_findings(items)]
     discovery = discover_site(inputs.nodes, cluster_nodes, options, findings)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from webhook.diagnose.discover.checks import site_findings
+from webhook.diagnose.discover.expected import unexpected_counts
 from webhook.diagnose.discover.fabric_entry import FabricEntryForm
 from webhook.diagnose.discover.fabrics_yaml import accepted_entries, fabrics_yaml
 from webhook.diagnose.discover.groups import group_nodes
@@ -69,7 +70,8 @@ def discover_site(
     plans = tuple(plan_fabrics(group_nodes(ports_of_nodes), options))
     refused = [plan.finding for plan in plans if isinstance(plan, RefusedGroup)]
     planned = [plan for plan in plans if isinstance(plan, FabricPlan)]
-    findings = site_findings(nodes, ports_of_nodes, planned, [*refused, *cluster_findings])
+    further_findings = [*refused, *cluster_findings, *unexpected_counts(ports_of_nodes, options)]
+    findings = site_findings(nodes, ports_of_nodes, planned, further_findings)
     text = fabrics_yaml(plans, len(nodes))
     return Discovery(
         nodes, ports_of_nodes, plans, tuple(findings), text, tuple(accepted_entries(plans, text))

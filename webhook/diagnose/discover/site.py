@@ -276,3 +276,6 @@ class DiscoverOptions(NamedTuple):
     namespace: str = "default"
     #: Whether the NicClusterPolicy installs NVIDIA's driver on the nodes.
     ofed: bool = False
+    #: The number of nodes, and of usable HCAs of the fabric in each; None: not known.
+    expected_nodes: int | None = None
+    expected_hcas: int | None = None
