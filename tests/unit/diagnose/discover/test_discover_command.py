@@ -254,3 +254,13 @@ def test_a_file_is_no_folder_for_the_plugins(discover: Discover) -> None:
         2,
         "rdma-webhook: error: n1.txt: is a file; --plugin requires a directory\n",
     )
+
+
+def test_rdma_link_alone_shows_infiniband(discover: Discover) -> None:
+    """A port with a LID is InfiniBand; of one without, the link layer stays unknown."""
+    infiniband = "link mlx5_0/1 subnet_prefix fe80:0000:0000:0000 lid 13 sm_lid 1 lmc 0 "
+    state = "state ACTIVE physical_state LINK_UP"
+    ran = discover("-", "-o", "yaml", stdin=f"{infiniband}{state}\n")
+    assert "linkLayer: InfiniBand" in ran.out
+    ran = discover("-", stdin=f"link mlx5_0/1 {state} netdev ens3\n")
+    assert "no tool shows the link layer of any port" in " ".join(ran.out.split())

@@ -10,6 +10,7 @@ from itertools import accumulate
 from webhook.diagnose.tools.observations import (
     InterfaceObservation,
     Line,
+    LinkLayer,
     Origin,
     PortObservation,
     PropertyObservation,
@@ -30,7 +31,8 @@ from webhook.diagnose.tools.readers.notation import (
 #   link mlx5_1/1 state DOWN physical_state DISABLED netdev ens1f1np1
 #
 # It shows the network interface of a port only in the same network namespace, and never for
-# InfiniBand, so a port without one may still have one. Source: iproute2, rdma/link.c.
+# InfiniBand, so a port without one may still have one. The kernel gives LIDs for InfiniBand alone.
+# Sources: iproute2, rdma/link.c; Linux, drivers/infiniband/core/nldev.c, fill_port_info.
 
 _RDMA_LINK = "rdma link"
 
@@ -71,8 +73,14 @@ def _rdma_link_port(
         netdevs=None if netdev is None else (netdev,),
         state=port_state(fields.get("state", "")),
         physical_state=physical_state(fields.get("physical_state", "")),
+        link_layer=_link_layer(fields),
         lid=number(fields.get("lid", "")),
     )
+
+
+def _link_layer(fields: Mapping[str, str]) -> LinkLayer | None:
+    """Return InfiniBand for a port with a LID; without one, the link layer is unknown."""
+    return "InfiniBand" if "lid" in fields else None
 
 
 def _is_fully_read(observation: PortObservation, keys: Iterable[str]) -> bool:
@@ -196,6 +204,7 @@ def _json_port(
         netdevs=(netdev,) if netdev else None,
         state=port_state(fields.get("state", "")),
         physical_state=physical_state(fields.get("physical_state", "")),
+        link_layer=_link_layer(fields),
         lid=number(fields.get("lid", "")),
     )
 
