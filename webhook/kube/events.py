@@ -6,16 +6,15 @@ Threads create them, so that no request waits for the API server.
 from __future__ import annotations
 
 import hashlib
-import queue
 import threading
-import time
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import NamedTuple, Protocol
 
 from webhook.errors import ClusterError
 from webhook.kube.api import path_segment
+from webhook.kube.notice_queue import NoticeQueue, Source
 from webhook.kube.watched_resources import (
     CONFIGURATION_NAME,
     CONFIGURATION_PATH,
@@ -163,21 +162,16 @@ def configuration_event(
 # The warnings of an admission answer reach only the creator of the pod, and for nearly all pods
 # that is a controller, which at best logs them. People inspect the Job: `kubectl describe job`.
 #
-# Creating an Event never delays a review: a thread does it, from a queue of limited length. The
-# name of an Event follows from its owner and the reason, so the pods of a Job make one Event,
-# even if several replicas decide on them.
+# Creating an Event never delays a review: a thread does it, from a queue that is limited, and fair
+# between namespaces. The name of an Event follows from its owner and the reason, so the pods of a
+# Job make one Event, even if several replicas decide on them.
 
 REASON = "NoRDMA"
-#: The maximum number of Events that wait to be created; more are lost, with a line in the log.
-PENDING = 1000
 #: The number of created Events to remember, to save requests to the API server for each pod.
 REMEMBERED = 4096
 #: The beginning of an Event's name, and the number of hex digits after it, which the policy
 #: rdma-webhook-guard-events requires. They limit how many Events a stolen token can create.
 OWNER_PREFIX, OWNER_DIGITS = "rdma-webhook", 3
-#: The maximum number of Events in any period of these seconds: anybody who reaches /mutate can
-#: send reviews with made-up owners.
-RATE, RATE_SECONDS = 60, 60.0
 
 
 class WithoutRdma(NamedTuple):
@@ -204,22 +198,21 @@ class OwnerEvents:
         self._reporter = reporter
         self._api = EventApi(connect)
         self._lost = lost
-        self._waiting: queue.Queue[WithoutRdma] = queue.Queue(PENDING)
+        self._waiting: NoticeQueue[WithoutRdma] = NoticeQueue()
         self._created: OrderedDict[str, None] = OrderedDict()
-        #: The times of the last Events.
-        self._times: deque[float] = deque(maxlen=RATE)
         self._thread: threading.Thread | None = None
 
-    def tell(self, notice: WithoutRdma) -> None:
-        """Queue an Event for creation without blocking, unless it was created already."""
+    def tell(self, notice: WithoutRdma, client_address: str) -> None:
+        """Queue an Event for creation without blocking, unless it was created already.
+
+        `client_address`: of the request that caused it.
+        """
         identity = _identity(notice)
         if identity in self._created:
             self._created.move_to_end(identity)
             return
-        try:
-            self._waiting.put_nowait(notice)
-        except queue.Full:
-            self._lost(f"{PENDING} others are waiting")
+        if not self._waiting.put(Source(client_address, notice.namespace), notice):
+            self._lost(f"too many others are waiting; namespace: {notice.namespace}")
             return
         self._created[identity] = None
         if len(self._created) > REMEMBERED:
@@ -231,16 +224,9 @@ class OwnerEvents:
     def _run(self) -> None:
         while True:
             notice = self._waiting.get()
-            self._keep_rate()
             problem = self._api.create(owner_event(notice, self._reporter, datetime.now(UTC)))
             if problem:
                 self._lost(problem)
-
-    def _keep_rate(self) -> None:
-        """Wait until another Event may be created."""
-        if len(self._times) == RATE:
-            time.sleep(max(0.0, self._times[0] + RATE_SECONDS - time.monotonic()))
-        self._times.append(time.monotonic())
 
 
 def _identity(notice: WithoutRdma) -> str:

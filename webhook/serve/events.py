@@ -19,8 +19,8 @@ POD_VARIABLES = {"name": "POD_NAME", "namespace": "POD_NAMESPACE"}
 #: The longest apiVersion, kind, name and uid of an owner that rdma-webhook-guard-events allows. A
 #: pod may have longer ones, although no object has, and notices wait in memory.
 _MAX_LENGTHS = (128, 64, MAX_SUBDOMAIN_LENGTH, 64)
-#: Called with each decided request after its answer; does not block.
-NotifyOwner = Callable[[AdmissionRequest, Decision], None]
+#: Called with each decided request after its answer, and the client's address; does not block.
+NotifyOwner = Callable[[AdmissionRequest, Decision, str], None]
 
 
 def owner_notifier(
@@ -34,9 +34,9 @@ def owner_notifier(
         pod_name, lambda: connect(options.kubeconfig), event_failure_reporter(metrics, log)
     )
 
-    def notify(request: AdmissionRequest, decision: Decision) -> None:
+    def notify(request: AdmissionRequest, decision: Decision, client_address: str) -> None:
         for notice in owner_notices(request, decision):
-            events.tell(notice)
+            events.tell(notice, client_address)
 
     return notify
 
@@ -59,7 +59,7 @@ def owner_notices(request: AdmissionRequest, decision: Decision) -> list[Without
     ]
 
 
-def notify_nobody(_request: AdmissionRequest, _decision: Decision) -> None:
+def notify_nobody(_request: AdmissionRequest, _decision: Decision, _address: str) -> None:
     """Do nothing: the status and the metrics have the decision."""
 
 

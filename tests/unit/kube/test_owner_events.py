@@ -3,7 +3,6 @@ from __future__ import annotations
 import re
 import threading
 from datetime import UTC, datetime
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,21 +10,21 @@ import pytest
 from tests.waiting import until
 from webhook.errors import ClusterError
 from webhook.kube import events as owner_events
+from webhook.kube import notice_queue
 from webhook.kube.events import (
-    PENDING,
-    RATE,
-    RATE_SECONDS,
     REMEMBERED,
     OwnerEvents,
     WithoutRdma,
     name_of,
     owner_event,
 )
+from webhook.kube.notice_queue import PENDING
 from webhook.model.pod import OwnerReference
 
 JOB = WithoutRdma(
     OwnerReference("batch/v1", "Job", "train", "7e57"), "lab", "NcclIbDisabled", "remove it"
 )
+API_SERVER = "192.0.2.1"
 NOW = datetime(2026, 11, 21, 12, 0, 0, 5, tzinfo=UTC)
 
 
@@ -102,33 +101,13 @@ def test_the_name_says_whether_it_is_the_same_event() -> None:
     assert re.fullmatch("rdma-webhook[.][0-9a-f]{3}", name_of(JOB))
 
 
-def test_a_stranger_cannot_cause_many_events(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Anybody who reaches /mutate can make owners up: 60 Events a minute, the rest waits."""
-    now, slept = [1000.0], list[float]()
-
-    def sleep(seconds: float) -> None:
-        slept.append(seconds)
-        now[0] += seconds
-
-    clock = SimpleNamespace(monotonic=lambda: now[0], sleep=sleep)
-    monkeypatch.setattr(owner_events, "time", clock)
-    events = OwnerEvents("x", Api, print)
-    for number in range(RATE + 2):
-        events._keep_rate()
-        now[0] += number == 0
-    assert slept == [RATE_SECONDS - 1.0, 1.0]
-    now[0] += RATE_SECONDS
-    events._keep_rate()
-    assert slept[2:] == [0.0]
-
-
 def test_each_owner_gets_a_single_event() -> None:
     """Any number of pods of a Job make one event."""
     api, lost = Api(), list[str]()
     events = OwnerEvents("x", lambda: api, lost.append)
     for _ in range(3):
-        events.tell(JOB)
-    events.tell(named("other"))
+        events.tell(JOB, API_SERVER)
+    events.tell(named("other"), API_SERVER)
     until(lambda: len(api.created) == 2)
     paths, bodies = zip(*api.created, strict=True)
     assert set(paths) == {"/apis/events.k8s.io/v1/namespaces/lab/events"}
@@ -143,26 +122,43 @@ def test_a_failed_event_is_logged() -> None:
     api, lost = Api(ClusterError("forbidden"), ValueError("ours")), list[str]()
     events = OwnerEvents("x", lambda: api, lost.append)
     for name in "abc":
-        events.tell(named(name))
+        events.tell(named(name), API_SERVER)
     until(lambda: len(api.created) == 1)
     assert lost == ["forbidden", "internal error: ValueError"]
 
 
 def test_nobody_waits_for_an_api_server_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A limited number of events waits, and the rest is lost."""
-    monkeypatch.setattr(owner_events, "RATE_SECONDS", 0.0)
+    """A limited number of events waits; more of the same namespace are lost, and reported."""
+    monkeypatch.setattr(notice_queue, "RATE_SECONDS", 0.0)
+    api, lost, room = Api(), list[str](), PENDING // 3
+    api.open.clear()
+    events = OwnerEvents("x", lambda: api, lost.append)
+    events.tell(named("first"), API_SERVER)
+    assert api.asked.wait(300)
+    for number in range(room + 2):
+        events.tell(named(f"n{number}"), API_SERVER)
+    assert lost == ["too many others are waiting; namespace: lab"] * 2
+    api.open.set()
+    until(lambda: len(api.created) == room + 1)
+    events.tell(named(f"n{room}"), API_SERVER)  # what was lost may be told later
+    until(lambda: len(api.created) == room + 2)
+
+
+@pytest.mark.parametrize("others", ["namespace", "address"])
+def test_each_namespace_and_address_has_its_own_room(others: str) -> None:
+    """An event of another namespace, or by another client, is created while one has too many."""
     api, lost = Api(), list[str]()
     api.open.clear()
     events = OwnerEvents("x", lambda: api, lost.append)
-    events.tell(named("first"))
-    assert api.asked.wait(300)
-    for number in range(PENDING + 2):
-        events.tell(named(f"n{number}"))
-    assert lost == [f"{PENDING} others are waiting"] * 2
+    for number in range(PENDING):
+        events.tell(named(f"n{number}"), API_SERVER)
+    assert lost
+    lost.clear()
+    other = named("other")._replace(namespace="elsewhere" if others == "namespace" else "lab")
+    events.tell(other, API_SERVER if others == "namespace" else "192.0.2.2")
+    assert lost == []
     api.open.set()
-    until(lambda: len(api.created) == PENDING + 1)
-    events.tell(named(f"n{PENDING}"))  # what was lost may be told later
-    until(lambda: len(api.created) == PENDING + 2)
+    until(lambda: "other" in [body["regarding"]["name"] for _, body in api.created])
 
 
 def test_only_the_latest_are_remembered(monkeypatch: Any) -> None:
@@ -172,7 +168,7 @@ def test_only_the_latest_are_remembered(monkeypatch: Any) -> None:
     api, lost = Api(), list[str]()
     events = OwnerEvents("x", lambda: api, lost.append)
     for name in ("a", "b", "a", "c", "a", "b"):
-        events.tell(named(name))
+        events.tell(named(name), API_SERVER)
     until(lambda: len(api.created) == 4)
     assert [body["regarding"]["name"] for _, body in api.created] == ["a", "b", "c", "b"]
 

@@ -85,7 +85,7 @@ def test_a_notifier_that_fails_reports_the_reason(tmp_path: Path) -> None:
     lines, file, metrics = Lines(), tmp_path / "config", Metrics()
     admission = request(OFF)
     tell = owner_notifier(ServeOptions(kubeconfig=file), metrics, lines.log, {"POD_NAME": "x"})
-    tell(admission, decide_on(admission.pod))
+    tell(admission, decide_on(admission.pod), "192.0.2.1")
     lines_read: list[dict[str, object]] = []
 
     def logged() -> bool:
@@ -100,19 +100,20 @@ def test_a_notifier_that_fails_reports_the_reason(tmp_path: Path) -> None:
 
 def test_a_replica_notifies_in_its_own_name(monkeypatch: pytest.MonkeyPatch) -> None:
     """Outside a pod there is no notice."""
-    notices: list[tuple[str, WithoutRdma]] = []
+    notices: list[tuple[str, WithoutRdma, str]] = []
 
     class Events:
         def __init__(self, reporter: str, *_: Any) -> None:
             self.reporter = reporter
 
-        def tell(self, notice: WithoutRdma) -> None:
-            notices.append((self.reporter, notice))
+        def tell(self, notice: WithoutRdma, client_address: str) -> None:
+            notices.append((self.reporter, notice, client_address))
 
     monkeypatch.setattr(events, "OwnerEvents", Events)
     admission = request(OFF)
     decision = decide_on(admission.pod)
     for environment in ({}, {"POD_NAME": "rdma-webhook-x"}):
         notify = owner_notifier(ServeOptions(), Metrics(), Lines().log, environment)
-        notify(admission, decision)
-    assert notices == [("rdma-webhook-x", notice) for notice in owner_notices(admission, decision)]
+        notify(admission, decision, "192.0.2.1")
+    (notice,) = owner_notices(admission, decision)
+    assert notices == [("rdma-webhook-x", notice, "192.0.2.1")]

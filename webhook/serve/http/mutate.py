@@ -140,7 +140,7 @@ class Mutate:
         await asgi.respond(send, answer.status, answer.body, answer.content_type, close=close)
         seconds = perf_counter() - started
         self._metrics.count_request("mutate", answer.status, seconds)
-        self._record(answer, headers, seconds)
+        self._record(answer, headers, seconds, asgi.address_of(scope))
 
     async def _answer(self, body: bytes, scope: Scope, receive: Receive) -> Answer:
         """Answer any body, after its facts have arrived or the wait for them is over."""
@@ -245,7 +245,9 @@ class Mutate:
         body = answered.body(request.uid)
         return Answer(200, body, request=request, decision=answered.decision)
 
-    def _record(self, answer: Answer, headers: Headers, seconds: float) -> None:
+    def _record(
+        self, answer: Answer, headers: Headers, seconds: float, client_address: str
+    ) -> None:
         """Count and log a sent answer."""
         took = round(seconds * 1000, 3)
         trace = traceparent(headers)
@@ -279,7 +281,7 @@ class Mutate:
                 duration_ms=took,
                 traceparent=trace,
             )
-            self._notify_owner(request, decision)
+            self._notify_owner(request, decision, client_address)
 
 
 def _log_fields(request: AdmissionRequest, decision: Decision) -> dict[str, object]:

@@ -420,6 +420,24 @@ def test_no_line_holds_a_value_of_the_pod() -> None:
     assert SECRET not in json.dumps(lines)
 
 
+def test_the_owner_is_notified_of_a_decision_with_the_clients_address() -> None:
+    """Events are shared fairly between addresses; nobody is notified of anything else."""
+    notices = list[tuple[str, bool, str]]()
+    server = Server()
+    server.app = Mutate(
+        server.state,
+        server.metrics,
+        server.lines.log,
+        decide,
+        lambda request, decision, address: notices.append(
+            (request.namespace, decision.allowed, address)
+        ),
+    )
+    server.post(_body(namespace="lab"))
+    server.post(_body(object=[]))
+    assert notices == [("lab", True, "127.0.0.1")]
+
+
 def test_draining_makes_clients_connect_again() -> None:
     """Connections outlive readiness, so the answer itself closes them."""
     server = Server()
