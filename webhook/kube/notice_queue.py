@@ -1,7 +1,7 @@
 """Notices that wait for a limited rate, fairly between namespaces.
 
-Whoever creates pods in a namespace, or reaches `/mutate`, can cause notices in any number. The
-namespaces take turns, and none can use up the rate or the room of the queue: see `Shares`.
+Anybody who creates pods or reaches `/mutate` can cause notices in any number. The namespaces take
+turns, and none can use up the rate or the room of the queue: see `Shares`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Generic, NamedTuple, TypeVar
 #: The maximum number of notices in any period of these seconds.
 RATE, RATE_SECONDS = 60, 60.0
 #: The maximum number of notices that wait.
-PENDING = 300
+PENDING = 400
 
 _Notice = TypeVar("_Notice")
 
@@ -29,9 +29,9 @@ class Source(NamedTuple):
 class Shares:
     """The numbers that sources have of something limited.
 
-    A source may have one more while what it has, what its address has, and what all have add up to
-    less than the limit. So a single namespace has at most a third, an address at most half, and the
-    rest is left for others. This is a dynamic threshold (Choudhury and Hahne, IEEE/ACM Transactions
+    A source may have one more while twice what it has, what its address has, and what all have add
+    up to less than the limit. So a namespace has at most a quarter, an address at most half, and
+    the rest is left for others. This is a dynamic threshold (Choudhury and Hahne, IEEE/ACM Transactions
     on Networking, 1998) on two levels.
     """
 
@@ -41,11 +41,13 @@ class Shares:
 
     def allow(self, source: Source) -> bool:
         """Return whether a source may have one more."""
-        return sum(self._numbers[group] for group in _groups(source)) < self._limit
+        total = sum(self._numbers[group] for group in _groups(source))
+        return total + self._numbers[source] < self._limit
 
     def add(self, source: Source) -> None:
         """Count one more of a source."""
-        self._numbers.update(_groups(source))
+        for group in _groups(source):
+            self._numbers[group] += 1
 
     def remove(self, source: Source) -> None:
         """Count one less of a source."""
@@ -85,7 +87,7 @@ class NoticeQueue(Generic[_Notice]):
         """Remove the next notice and return it, as soon as the rate allows."""
         with self._changed:
             while (notice := self.pop(time.monotonic())) is None:
-                self._changed.wait(self.seconds_to_rest(time.monotonic()))
+                self._changed.wait(self.seconds_to_wait(time.monotonic()))
         return notice
 
     def pop(self, now: float) -> _Notice | None:
@@ -103,7 +105,7 @@ class NoticeQueue(Generic[_Notice]):
         self._recent.append((now + RATE_SECONDS, source))
         return notice
 
-    def seconds_to_rest(self, now: float) -> float | None:
+    def seconds_to_wait(self, now: float) -> float | None:
         """Return for how long the rate allows none; None if no notice waits."""
         return max(0.0, self._recent[0][0] - now) if self._waiting else None
 

@@ -14,7 +14,7 @@ START = 1000.0
 
 
 def filled(*sources: Source, number: int = PENDING) -> NoticeQueue[Source]:
-    """Return a queue in which each of the sources, one after the other, has put so many notices."""
+    """Return a queue with so many notices of each source, one source after the other."""
     queue = NoticeQueue[Source]()
     for source in sources:
         for _ in range(number):
@@ -30,12 +30,12 @@ def created(queue: NoticeQueue[Source], now: float) -> Counter[Source]:
     return notices
 
 
-def test_a_namespace_has_a_third_of_the_rate() -> None:
+def test_a_namespace_has_a_quarter_of_the_rate() -> None:
     """Its next notices are due when its first ones are a minute old."""
     queue = filled(LAB)
-    assert created(queue, START) == {LAB: RATE // 3}
+    assert created(queue, START) == {LAB: RATE // 4}
     assert created(queue, START + RATE_SECONDS - 0.1) == {}
-    assert created(queue, START + RATE_SECONDS) == {LAB: RATE // 3}
+    assert created(queue, START + RATE_SECONDS) == {LAB: RATE // 4}
 
 
 def test_a_namespace_with_many_notices_delays_no_other() -> None:
@@ -57,9 +57,9 @@ def test_namespaces_take_turns() -> None:
     assert [queue.pop(START) for _ in range(6)] == ["a1", "b1", "a2", "b2", "a3", None]
 
 
-def test_a_namespace_has_a_third_of_the_room() -> None:
+def test_a_namespace_has_a_quarter_of_the_room() -> None:
     """A notice beyond it is refused, until another of the same namespace has left."""
-    queue = filled(LAB, number=PENDING // 3)
+    queue = filled(LAB, number=PENDING // 4)
     assert not queue.put(LAB, LAB)
     assert queue.put(OTHER, OTHER)
     assert queue.pop(START) == LAB
@@ -79,6 +79,17 @@ def test_an_address_has_half_even_with_many_namespaces() -> None:
     assert queue.pop(START) == LAB
 
 
+def test_a_stranger_takes_no_place_of_other_namespaces() -> None:
+    """Even after one namespace has had all that it may have, others are created at once."""
+    queue = filled(LAB)
+    created(queue, START)
+    for number in range(PENDING):
+        queue.put(Source(STRANGER, f"n{number}"), LAB)
+    created(queue, START)
+    assert queue.put(OTHER, OTHER)
+    assert queue.pop(START) == OTHER
+
+
 def test_half_is_also_the_limit_of_the_room() -> None:
     """The namespaces that a stranger makes up do not fill the queue."""
     queue = NoticeQueue[str]()
@@ -94,13 +105,13 @@ def test_a_stranger_cannot_cause_many_events() -> None:
     assert created(queue, START + RATE_SECONDS - 0.1) == {}
 
 
-def test_the_reader_rests_until_the_rate_allows_more() -> None:
+def test_the_reader_waits_until_the_rate_allows_more() -> None:
     """Without notices, it waits for one."""
     queue = filled(LAB)
     created(queue, START)
-    assert queue.seconds_to_rest(START + 1.0) == RATE_SECONDS - 1.0
-    assert queue.seconds_to_rest(START + RATE_SECONDS + 1.0) == 0.0
-    assert filled().seconds_to_rest(START) is None
+    assert queue.seconds_to_wait(START + 1.0) == RATE_SECONDS - 1.0
+    assert queue.seconds_to_wait(START + RATE_SECONDS + 1.0) == 0.0
+    assert filled().seconds_to_wait(START) is None
 
 
 def test_the_reader_gets_a_notice_that_comes_later() -> None:
@@ -116,7 +127,7 @@ def test_the_reader_gets_a_notice_that_comes_later() -> None:
 def test_the_reader_gets_what_the_rate_has_held_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody wakes it but the clock."""
     monkeypatch.setattr(notice_queue, "RATE_SECONDS", 0.2)
-    number = RATE // 3 + 1
+    number = RATE // 4 + 1
     queue, notices = filled(LAB, number=number), list[Source]()
     reader = threading.Thread(
         target=lambda: notices.extend(queue.get() for _ in range(number)), daemon=True

@@ -130,7 +130,7 @@ def test_a_failed_event_is_logged() -> None:
 def test_nobody_waits_for_an_api_server_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     """A limited number of events waits; more of the same namespace are lost, and reported."""
     monkeypatch.setattr(notice_queue, "RATE_SECONDS", 0.0)
-    api, lost, room = Api(), list[str](), PENDING // 3
+    api, lost, room = Api(), list[str](), PENDING // 4
     api.open.clear()
     events = OwnerEvents("x", lambda: api, lost.append)
     events.tell(named("first"), API_SERVER)
@@ -144,8 +144,8 @@ def test_nobody_waits_for_an_api_server_that_hangs(monkeypatch: pytest.MonkeyPat
     until(lambda: len(api.created) == room + 2)
 
 
-@pytest.mark.parametrize("others", ["namespace", "address"])
-def test_each_namespace_and_address_has_its_own_room(others: str) -> None:
+@pytest.mark.parametrize("other_part", ["namespace", "address"])
+def test_each_namespace_and_address_has_its_own_room(other_part: str) -> None:
     """An event of another namespace, or by another client, is created while one has too many."""
     api, lost = Api(), list[str]()
     api.open.clear()
@@ -154,8 +154,8 @@ def test_each_namespace_and_address_has_its_own_room(others: str) -> None:
         events.tell(named(f"n{number}"), API_SERVER)
     assert lost
     lost.clear()
-    other = named("other")._replace(namespace="elsewhere" if others == "namespace" else "lab")
-    events.tell(other, API_SERVER if others == "namespace" else "192.0.2.2")
+    other = named("other")._replace(namespace="elsewhere" if other_part == "namespace" else "lab")
+    events.tell(other, API_SERVER if other_part == "namespace" else "192.0.2.2")
     assert lost == []
     api.open.set()
     until(lambda: "other" in [body["regarding"]["name"] for _, body in api.created])
