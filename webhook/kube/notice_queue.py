@@ -31,8 +31,8 @@ class Shares:
 
     A source may have one more while twice what it has, what its address has, and what all have add
     up to less than the limit. So a namespace has at most a quarter, an address at most half, and
-    the rest is left for others. This is a dynamic threshold (Choudhury and Hahne, IEEE/ACM Transactions
-    on Networking, 1998) on two levels.
+    the rest is left for others. This is a dynamic threshold (Choudhury and Hahne, IEEE/ACM
+    Transactions on Networking, 1998) on two levels.
     """
 
     def __init__(self, limit: int) -> None:
