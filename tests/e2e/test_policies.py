@@ -263,6 +263,18 @@ def test_the_detector_looks_for_the_patch(cluster: Cluster, deaf: Deaf, mutation
     assert (answer.refusal, answer.detector) == ("", [])
 
 
+@pytest.mark.parametrize(
+    "name", ["nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-1g.5gb", "amd.com/gpu"]
+)
+def test_a_gpu_is_no_trace_of_an_rdma_resource(cluster: Cluster, deaf: Deaf, name: str) -> None:
+    """Nearly every pod with an RDMA resource has a GPU, too."""
+    deaf("Ignore")
+    bare = pod("policies-on", with_status("rdma-resources"))
+    bare["spec"]["containers"][0]["resources"] = {"limits": {name: "1"}}
+    (warning,) = ask(cluster, bare).detector
+    assert "added the RDMA resource, but" in warning
+
+
 def test_the_detector_names_all_that_is_missing(cluster: Cluster, deaf: Deaf) -> None:
     """A pod whose container is privileged, or in an init container, has the capability."""
     deaf("Ignore")

@@ -249,13 +249,14 @@ _MANAGED = {
 }
 
 
-def _fields(count: int, length: int) -> Document:
-    return {**_MANAGED, "fieldsV1": {f"f:{'x' * length}{number}": {} for number in range(count)}}
+def _fields(count: int, length: int, letter: str = "x") -> Document:
+    fields = {f"f:{letter * length}{number}": {} for number in range(count)}
+    return {**_MANAGED, "fieldsV1": fields}
 
 
 def _filled(version: str) -> Document:
-    """Return an entry of managedFields larger than the guards allow."""
-    return {**_fields(2_000, 10), "apiVersion": version}
+    """Return an entry of managedFields larger than the guards allow, in bytes alone."""
+    return {**_fields(500, 10, "\N{GRINNING FACE}"), "apiVersion": version}
 
 
 #: Times that the API server stores and clients cannot read.
@@ -301,6 +302,10 @@ FALSE: dict[str, tuple[Callable[[Document], None], str]] = {
     ),
     "an owner": (_put("metadata", "ownerReferences", value=[_NODE]), _SAYS),
     "many fields": (_put("metadata", "managedFields", value=[_fields(100, 1)]), "managedFields"),
+    "a field of bytes that take more in JSON": (
+        _put("metadata", "managedFields", value=[{**_MANAGED, "fieldsV1": {"f:\x01": {}}}]),
+        "managedFields",
+    ),
     "a long field": (_put("metadata", "managedFields", value=[_fields(1, 100)]), "managedFields"),
     "a large uid": (_put("regarding", "uid", value="x" * 1000), _SAYS),
     "a relative": (_put("related", value={"kind": "Pod", "name": "x" * 1000}), _SAYS),
@@ -458,7 +463,7 @@ def test_no_configuration_can_be_filled(thief: Thief, configuration: str) -> Non
     kind, _, name = configuration.partition("/")
     path = f"{ADMISSION}/{kind}webhookconfigurations/{name}"
     version = {"apiVersion": "admissionregistration.k8s.io/v1"}
-    small, large = _fields(1, 10) | version, _fields(10_000, 10) | version
+    small, large = _fields(1, 10) | version, _filled(version["apiVersion"])
     entries = json.loads(thief.webhook.read(path))["metadata"]["managedFields"]
     other = next(entry for entry in entries if entry["manager"] != NAME)
     for field, value, message in (

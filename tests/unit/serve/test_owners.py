@@ -70,6 +70,45 @@ def test_an_owner_that_cannot_exist_is_not_notified(field: str, longest: int) ->
         assert len(owner_notices(admission, decide_on(admission.pod))) == count
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *(("kind", kind) for kind in ("Pod", "namespace", "Node", "a b", "")),
+        *(
+            (field, "tr\N{LATIN SMALL LETTER A WITH DIAERESIS}in")
+            for field in JOB
+            if field != "controller"
+        ),
+        *((field, "a\x1b") for field in JOB if field != "controller"),
+    ],
+)
+def test_an_owner_that_the_guard_refuses_is_not_notified(field: str, value: str) -> None:
+    """Such an Event could not be created, and each failure raises an alert."""
+    admission = request(OFF)
+    admission.pod["metadata"]["ownerReferences"] = [{**JOB, field: value}]
+    assert owner_notices(admission, decide_on(admission.pod)) == []
+
+
+@pytest.mark.parametrize("kind", ["Nodes", "PodGroup", "RayCluster"])
+def test_other_kinds_are_notified(kind: str) -> None:
+    """Any custom resource may own pods."""
+    admission = request(OFF)
+    admission.pod["metadata"]["ownerReferences"] = [{**JOB, "kind": kind}]
+    assert len(owner_notices(admission, decide_on(admission.pod))) == 1
+
+
+@pytest.mark.parametrize("name", ["x. Run `this`", "x" * 64, "Trainer", ""])
+@pytest.mark.parametrize("field", ["containers", "initContainers"])
+def test_the_name_of_no_container_is_free_text_in_an_event(field: str, name: str) -> None:
+    """The API server refuses such a pod, after the webhook has decided on it."""
+    admission = request(OFF)
+    admission.pod["spec"].setdefault(field, []).append(gpu(name=name, env=OFF["env"]))
+    decision = decide_on(admission.pod)
+    assert decision.verdict is not None
+    assert decision.verdict.rdma == "no"
+    assert owner_notices(admission, decision) == []
+
+
 def test_a_notice_is_cut_before_it_waits() -> None:
     """It repeats names of the pod, which have any length in a stranger's review."""
     admission = request(OFF)

@@ -120,8 +120,8 @@ def _missing_device_verdict(
     volume = next(patched.container.mounted_volumes(paths), None)
     if volume is not None:
         message = (
-            f"container {target.name} has {paths[volume]} only by hostPath; request the fabric's "
-            "resource"
+            f"container {target.name} has {paths[volume]:.60} only by hostPath; request the "
+            "fabric's resource"
         )
         return Verdict.of(HOST_PATH, message)
     if target.kind != "app":

@@ -163,6 +163,9 @@ def test_the_path_of_a_host_path_is_in_the_message() -> None:
     assert verdict.message == (
         "container trainer has /dev/infiniband only by hostPath; request the fabric's resource"
     )
+    volumes[0]["hostPath"] = {"path": "/dev/infiniband/" + "x" * 1000}
+    verdict = verdict_on(pod(gpu(volumeMounts=[mount]), volumes=volumes), decision_input(BARE))
+    assert "/dev/infiniband/" + "x" * 44 + " only" in verdict.message
 
 
 def test_another_vendors_nic_is_not_certain() -> None:
