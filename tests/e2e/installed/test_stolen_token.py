@@ -250,7 +250,7 @@ _MANAGED = {
 
 
 def _fields(count: int, length: int, letter: str = "x") -> Document:
-    fields = {f"f:{letter * length}{number}": {} for number in range(count)}
+    fields: Document = {f"f:{letter * length}{number}": {} for number in range(count)}
     return {**_MANAGED, "fieldsV1": fields}
 
 
