@@ -79,8 +79,8 @@ class DefaultsEntry(Entry):
     read: `auto` does so where a container needs it."""
 
     on_ambiguous: Literal["skip", "deny"] = "skip"
-    """Policy for a pod that fits several fabrics: `skip` makes only the changes that every fabric
-    needs, with a warning; `deny` rejects the pod."""
+    """Policy for a pod that matches several fabrics: `skip` makes only the changes that every
+    fabric needs, with a warning; `deny` rejects the pod."""
 
     pod_security: Literal["skip", "deny"] = "skip"
     """Policy for a namespace that enforces Pod Security `baseline` or `restricted`, where IPC_LOCK

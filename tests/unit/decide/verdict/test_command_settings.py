@@ -98,7 +98,7 @@ def test_another_backend_of_nixl_leaves_it_open() -> None:
     assert (verdict.rdma, verdict.because.code) == ("unsure", "NixlBackend")
     assert verdict.message == (
         f"container trainer makes NIXL use LIBFABRIC {KV_SOURCE} instead of UCX, and that backend "
-        "may not use the fabric's devices"
+        "might not use the fabric's devices"
     )
     assert judged(running(script.replace("LIBFABRIC", "UCX"))) == EQUIPPED
     by_variable = verdict_on(running("sglang", SGLANG_DISAGGREGATION_NIXL_BACKEND="LIBFABRIC"))

@@ -14,7 +14,7 @@ from webhook.model.decision import Reason, Verdict
 
 MPI_OVER_TCP = Reason(
     "MPIOverTCP",
-    "MPI moves the data of the ranks, with Open MPI's pml ob1 and BTLs that cannot use RDMA.",
+    "MPI moves the data of the ranks, and Open MPI uses pml ob1 with BTLs that cannot use RDMA.",
     remedy=(
         "Remove pml and btl from the options of mpirun and from OMPI_MCA_* in env, "
         "so that Open MPI uses UCX."

@@ -38,11 +38,11 @@ def is_over_libfabric(pod: PatchedPod, library: TrafficLibrary) -> bool:
 
 
 def judge_over_libfabric(patched: PatchedTarget, library: TrafficLibrary) -> Verdict | None:
-    """Return the verdict on a library that may not use libfabric; None if a variable chooses it."""
+    """Return the verdict on a library that might not use libfabric; None if env chooses it."""
     _, backend = nixl_backend(patched.effective_env)
     transport = patched.effective_env.get("NVSHMEM_REMOTE_TRANSPORT") or ""
     chosen = {"NIXL": backend, "NVSHMEM": transport}.get(library, "")
     if chosen.lower() == _LIBFABRIC:
         return None
-    message = f"{library} in container {patched.target.name} may not use libfabric"
+    message = f"{library} in container {patched.target.name} might not use libfabric"
     return Verdict.of(NOT_OVER_LIBFABRIC, message)

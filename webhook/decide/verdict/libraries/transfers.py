@@ -68,7 +68,7 @@ def _other_backend(patched: PatchedTarget, variable: str, backend: str) -> Verdi
     suffix = patched.origin_suffix(variable) or f" ({variable})"
     message = (
         f"container {patched.target.name} makes NIXL use {backend:.40}{suffix} instead of UCX, and "
-        "that backend may not use the fabric's devices"
+        "that backend might not use the fabric's devices"
     )
     return patched.verdict(NIXL_BACKEND, message, variable)
 
