@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-#: Fabrics with the GPU resource nvidia.com/v100.
-FABRICS = Path(__file__).parents[2] / "webhook" / "config" / "examples" / "lab-two-infiniband.yaml"
+#: Fabrics with the GPU resource nvidia.com/v100, which are no bundled example.
+FABRICS = Path(__file__).parent / "fabrics.yaml"
 
 _POD = """\
 apiVersion: v1
@@ -63,6 +63,8 @@ kind: LLMInferenceService
 metadata: {name: llm, namespace: lab}
 spec: {template: {containers: [{name: main, resources: {limits: {nvidia.com/v100: 8}}}]}}
 """
+#: A NIC that no fabric lists.
+FOREIGN_NIC = EQUIPPED.replace("memory: 64Gi", "memory: 64Gi, vpc.amazonaws.com/efa: 1")
 CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n"
 #: Four verdicts and a document without a pod.
 SEVERAL = f"{EQUIPPED}---\n{NOT_OPTED_IN}---\n{RDMA_OFF}---\n{DENIED}---\n{CONFIG_MAP}"

@@ -12,6 +12,7 @@ from tests.browser.inputs import (
     DENIED,
     EQUIPPED,
     FOREIGN_DEVICE,
+    FOREIGN_NIC,
     JOB_MISPLACED,
     METADATA_OF_OPERATOR,
     MISSPELLED,
@@ -66,6 +67,51 @@ def test_a_code_leads_to_its_explanation(visit: Visit) -> None:
     expect(term).to_be_focused()
     expect(visit.result.locator("dd").first).to_contain_text("turns off RDMA for NCCL only")
     assert visit.page.url == visit.address
+    back = visit.button("Back to the verdict").first
+    back.press("Enter")
+    expect(visit.button("NcclIbDisabled").first).to_be_focused()
+    visit.preview(FOREIGN_NIC)
+    visit.result.get_by_text("What the codes mean").click()
+    back.press("Enter")
+    expect(visit.headline).to_be_focused()
+
+
+def test_a_nic_of_no_fabric_has_its_code(visit: Visit) -> None:
+    """A verdict that is not certain has a link to its code, although its reason says the same."""
+    visit.preview(FOREIGN_NIC)
+    visit.result.locator(".card").get_by_role("button", name="ForeignNIC").click()
+    expect(visit.page.locator("#code-ForeignNIC")).to_be_focused()
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "selected"),
+    [
+        (RDMA_OFF, 13, '    - {name: NCCL_IB_DISABLE, value: "1"}'),
+        (f"{CONFIG_MAP}---\n{DENIED}", 10, DENIED.splitlines()[5]),
+        (f"{RDMA_OFF}---\n{RDMA_OFF}", 13, '    - {name: NCCL_IB_DISABLE, value: "1"}'),
+    ],
+    ids=["variable", "annotation", "of-the-first-document"],
+)
+def test_the_line_of_the_reason_can_be_selected(
+    visit: Visit, text: str, line: int, selected: str
+) -> None:
+    """A button of the card leads to the line of the pod's document with what the reason names."""
+    visit.preview(text)
+    visit.result.locator(".card").get_by_role("button", name=f"Go to line {line}").click()
+    expect(visit.text_box).to_be_focused()
+    assert visit.page.evaluate("getSelection().toString()") == selected
+
+
+def test_a_reason_in_several_lines_has_no_button(visit: Visit) -> None:
+    """A button could lead to the wrong one; a longer name is another one."""
+    visit.preview(f'{RDMA_OFF}    - {{name: NCCL_IB_DISABLE_OTHER, value: "1"}}\n')
+    expect(visit.result.get_by_role("button", name="Go to line")).to_have_count(1)
+    visit.preview(f"{RDMA_OFF}# NCCL_IB_DISABLE\n")
+    expect(visit.headline).to_have_text("no RDMA")
+    expect(visit.result.get_by_role("button", name="Go to line")).to_have_count(0)
+    expect(visit.result.locator(".card")).to_contain_text(
+        "The lines that the webhook would add do not help until this reason is removed."
+    )
 
 
 def test_a_remedy_follows_the_reason(visit: Visit) -> None:
@@ -75,6 +121,7 @@ def test_a_remedy_follows_the_reason(visit: Visit) -> None:
     visit.preview(EQUIPPED)
     expect(visit.headline).to_contain_text("equipped")
     expect(visit.result.locator(".card").locator(".remedy, button")).to_have_count(0)
+    expect(visit.result.locator(".card")).not_to_contain_text("do not help")
 
 
 def test_a_pod_can_be_shown_as_if_it_had_opted_in(visit: Visit) -> None:
@@ -83,6 +130,7 @@ def test_a_pod_can_be_shown_as_if_it_had_opted_in(visit: Visit) -> None:
     visit.button("Preview as if it had opted in").click()
     expect(visit.headline).to_have_text("equipped for RDMA over v100-ib")
     expect(visit.page.get_by_label("As if every pod")).to_be_checked()
+    expect(visit.headline).to_be_focused()  # the button is gone
     expect(visit.result.locator(".card .assumed")).to_have_text(
         'As if it had the annotation rdma.lab/enable: "true", which it lacks.'
     )
@@ -113,7 +161,15 @@ def test_a_paste_scrolls_to_the_verdict(visit: Visit) -> None:
     """In a low window, the verdict would be below its edge."""
     visit.page.set_viewport_size({"width": 1280, "height": 400})
     visit.paste(EQUIPPED)
-    expect(visit.headline).to_be_in_viewport()
+    expect(visit.headline).to_be_in_viewport(ratio=1)
+
+
+def test_a_preview_leaves_the_focus_where_it_was(visit: Visit) -> None:
+    """The verdict comes into view, and Tab goes on from the button that was pressed."""
+    visit.page.set_viewport_size({"width": 1280, "height": 400})
+    visit.preview(EQUIPPED)
+    expect(visit.result.locator(".card .reason")).to_be_in_viewport(ratio=1)
+    expect(visit.button("Preview")).to_be_focused()
 
 
 @pytest.mark.parametrize(
@@ -171,14 +227,12 @@ def test_an_operator_that_writes_the_metadata_has_no_place_for_the_annotation(
     expect(visit.result.locator(".card pre")).to_have_count(0)
 
 
-def test_a_verdict_names_its_fabric_and_its_assumption(visit: Visit) -> None:
-    """Below the reason: the fabric and why, and the label that the namespace is taken to have."""
+def test_a_verdict_names_its_fabric(visit: Visit) -> None:
+    """Below the reason: the fabric, and why the pod has this one."""
     visit.preview(EQUIPPED)
-    soft = visit.result.locator(".card .soft")
-    expect(soft.first).to_have_text(
+    expect(visit.result.locator(".card .soft").first).to_have_text(
         "Fabric v100-ib, because of nvidia.com/v100 in container trainer"
     )
-    expect(soft.last).to_contain_text("Namespace lab is assumed to have the label rdma.lab/enable")
 
 
 def test_no_line_breaks_inside_a_name(visit: Visit) -> None:
@@ -255,6 +309,14 @@ def test_lines_before_and_after(visit: Visit) -> None:
     assert _texts(added, ".chip > button") == ["ipc-lock", "env", "hcoll"]
 
 
+def test_a_line_that_moves_has_the_name_of_its_mutation(visit: Visit) -> None:
+    """A line that is removed has the name on its own side, where no other line is."""
+    visit.button("Try an example").click()
+    removed = visit.section("Before and after").locator(".row.removed")
+    expect(removed.locator("del")).to_have_text("memory: 128Gi")
+    assert _texts(removed, ".before .chip > button") == ["memory-limit"]
+
+
 def test_a_chip_explains_a_change(visit: Visit) -> None:
     """The name of a mutation shows on focus and on hover what it did, until Escape."""
     visit.preview(EQUIPPED)
@@ -288,7 +350,7 @@ def test_outcomes(visit: Visit) -> None:
     visit.preview(EQUIPPED)
     section = visit.section("What the webhook would do")
     expect(section.get_by_role("listitem").first).to_have_text(
-        "appliedipc-lockadded capability IPC_LOCK, so that memory can be registered · trainer"
+        "would applyipc-lockadded capability IPC_LOCK, so that memory can be registered · trainer"
     )
     skipped = section.get_by_text("the fabric has no networks")
     expect(skipped).to_be_hidden()

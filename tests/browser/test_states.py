@@ -5,19 +5,30 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Browser, FilePayload, Route, expect
 
-from tests.browser.inputs import CONFIG_MAP, EQUIPPED, FABRICS, INVALID, LIMIT_RANGE, NOT_OPTED_IN
+from tests.browser.inputs import (
+    CONFIG_MAP,
+    EQUIPPED,
+    FABRICS,
+    INVALID,
+    LIMIT_RANGE,
+    NOT_OPTED_IN,
+    RDMA_OFF,
+)
 from tests.browser.page_server import serve_page
 from tests.browser.visit import Visit
+from webhook.config import EXAMPLE
 
 pytestmark = pytest.mark.browser
 _PAUSE = 400  #: milliseconds after which a text is previewed
+#: What an empty page requests.
+_FILES = {"", "web_page.css", "page.css", "page.js", "input.js", "outcomes.js", "rows.js"}
 
 
 def test_an_empty_page_says_what_to_do(visit: Visit) -> None:
     """Without a text, two lines and an example; nothing is requested."""
     expect(visit.result).to_contain_text("Paste a pod")
     expect(visit.result).to_contain_text("The verdict appears here")
-    assert visit.requests == ["", "web_page.css", "page.css", "page.js", "rows.js"]
+    assert set(visit.requests) == _FILES
     visit.button("See an example").click()
     expect(visit.headline).to_have_text("equipped for RDMA over v100-ib")
 
@@ -69,6 +80,7 @@ def test_a_mistake_in_yaml_has_its_place(visit: Visit) -> None:
     """The server's sentence, and a button that selects the line."""
     visit.preview(INVALID)
     expect(visit.headline).to_have_text("No preview")
+    expect(visit.result.locator(".card .sign")).to_have_text("✘")
     expect(visit.result).to_contain_text("document 1, line 6, column 3: not YAML")
     visit.button("Go to line 6").click()
     expect(visit.text_box).to_be_focused()
@@ -96,7 +108,7 @@ def test_a_text_that_is_too_large_is_not_sent(visit: Visit) -> None:
     second = FilePayload(name="b.yaml", mimeType="text/yaml", buffer=b"x" * ((4 << 20) + 1))
     visit.page.locator("#file").set_input_files([first, second])
     expect(visit.result).to_contain_text("larger than 8 MiB")
-    assert visit.requests == ["", "web_page.css", "page.css", "page.js", "rows.js"]
+    assert set(visit.requests) == _FILES
 
 
 @pytest.mark.parametrize(
@@ -137,9 +149,12 @@ def test_a_server_that_is_gone(browser: Browser) -> None:
         assert len(visit.requests) == requests + 1
 
 
-def test_example_fabrics_are_not_taken_for_real_ones(browser: Browser) -> None:
-    """A server without fabrics says with each verdict that its fabrics are an example."""
-    with serve_page() as server, Visit.to(browser, server.address) as visit:
+@pytest.mark.parametrize("options", [(), ("-c", EXAMPLE)], ids=["by-default", "given"])
+def test_example_fabrics_are_not_taken_for_real_ones(
+    browser: Browser, options: tuple[object, ...]
+) -> None:
+    """A server with an example's fabrics says so with each verdict, also if they were given."""
+    with serve_page(*options) as server, Visit.to(browser, server.address) as visit:
         visit.preview(EQUIPPED)
         problem = visit.result.locator(".problem")
         expect(problem).to_contain_text("These are example fabrics (v100-ib, a100-ib), not yours")
@@ -195,14 +210,87 @@ def test_a_namespace_without_the_label(visit: Visit) -> None:
     visit.page.get_by_label("The namespace has the label").uncheck()
     visit.preview(EQUIPPED)
     expect(visit.headline).to_have_text("no RDMA")
-    expect(visit.result).to_contain_text("lacks the label rdma.lab/enable")
+    card = visit.result.locator(".card")
+    expect(card).to_contain_text("namespace lab is assumed to lack the label rdma.lab/enable")
     command = "kubectl label namespace lab rdma.lab/enable=true"
-    expect(visit.result.locator(".card pre")).to_have_text(command)
-    expect(visit.result.locator(".card .remedy")).to_have_count(1)
-    warning = visit.section("Warnings").get_by_role("listitem")
-    expect(warning).to_contain_text(
-        "if the webhook were called, the pod would be equipped for RDMA, assuming that the image"
+    expect(card.locator("pre")).to_have_text(command)
+    expect(card.locator(".remedy")).to_have_count(1)
+    expect(card.locator(".remedy")).to_contain_text("or ask your cluster administrator to run:")
+    expect(card).to_contain_text("Pods that exist already must be created again.")
+    expect(card).to_contain_text(
+        "If the webhook were called, the pod would be equipped for RDMA, assuming that the image"
     )
+    expect(visit.section("Warnings")).to_have_count(0)
+
+
+def test_changes_that_depend_on_the_label_are_not_promised(visit: Visit) -> None:
+    """Without a call, lines and outcomes have a condition in their heading, and no color."""
+    visit.page.get_by_label("The namespace has the label").uncheck()
+    visit.preview(EQUIPPED)
+    headings = visit.result.locator(".muted h3")
+    expect(headings).to_have_text(
+        [
+            "If the namespace had the label: before and after",
+            "If the namespace had the label: what the webhook would do",
+        ]
+    )
+    color = "node => getComputedStyle(node).color"
+    applied = visit.result.locator(".muted .applied").first
+    assert applied.evaluate(color) == visit.result.locator(".soft").first.evaluate(color)
+    visit.page.get_by_label("The namespace has the label").check()
+    expect(visit.headline).to_contain_text("equipped for RDMA")
+    expect(headings).to_have_count(0)
+
+
+def test_a_pod_that_would_fail_if_called_keeps_its_warning(visit: Visit) -> None:
+    """Whoever adds the label would meet the next obstacle."""
+    visit.page.get_by_label("The namespace has the label").uncheck()
+    visit.preview(RDMA_OFF)
+    expect(visit.section("Warnings").get_by_role("listitem")).to_contain_text(
+        "If the webhook were called, the pod would have no RDMA: container trainer sets"
+    )
+
+
+def test_a_label_in_the_text_is_no_assumption(visit: Visit) -> None:
+    """If the text has the namespace, its labels are known."""
+    visit.page.get_by_label("The namespace has the label").uncheck()
+    visit.preview(f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: lab}}\n---\n{EQUIPPED}")
+    expect(visit.result.locator(".card .reason")).to_contain_text("namespace lab lacks the label")
+
+
+def test_the_verdict_names_its_assumptions(visit: Visit) -> None:
+    """Each thing that nobody checked is listed, until the user sets it."""
+    visit.preview(EQUIPPED)
+    assumed = visit.result.locator(".card .assumptions li")
+    label = (
+        "Namespace lab has the label rdma.lab/enable=true. "
+        "To check, run kubectl get namespace lab -L rdma.lab/enable"
+    )
+    security = "The namespace does not enforce Pod Security."
+    limits = "The namespace has no LimitRange or quota."
+    nodes = "The nodes have what the fabrics say, and room for the pod."
+    expect(assumed).to_have_text([label, security, limits, nodes])
+    visit.page.get_by_label("Pod Security").select_option("baseline")
+    visit.page.get_by_label("LimitRange").fill(LIMIT_RANGE)
+    expect(assumed).to_have_text([label, nodes])
+    visit.page.get_by_label("LimitRange").fill("")
+    visit.preview(f"{EQUIPPED}---\n{LIMIT_RANGE}")
+    expect(assumed).to_have_text([label, nodes])
+
+
+def test_the_box_of_the_namespace_follows_the_pod(visit: Visit) -> None:
+    """It shows the pod's namespace until somebody types one; requests keep the default."""
+    box = visit.page.get_by_label("Namespace", exact=False).first
+    visit.preview(EQUIPPED)
+    expect(box).to_have_value("lab")
+    visit.preview(EQUIPPED.replace("namespace: lab", ""))
+    expect(visit.result.locator(".card .who")).to_have_text("Pod default/equipped")
+    expect(box).to_have_value("default")
+    box.fill("mine")
+    expect(visit.result.locator(".card .who")).to_have_text("Pod mine/equipped")
+    visit.preview(EQUIPPED)
+    expect(visit.result.locator(".card .who")).to_have_text("Pod lab/equipped")
+    expect(box).to_have_value("mine")
 
 
 def test_a_missing_annotation_and_a_missing_label_are_named_at_once(visit: Visit) -> None:
@@ -210,8 +298,8 @@ def test_a_missing_annotation_and_a_missing_label_are_named_at_once(visit: Visit
     visit.page.get_by_label("The namespace has the label").uncheck()
     visit.preview(NOT_OPTED_IN)
     expect(visit.result.locator(".card .reason")).to_have_text(
-        'the pod has no annotation rdma.lab/enable: "true"; and namespace lab lacks the label '
-        "rdma.lab/enable=true"
+        'the pod has no annotation rdma.lab/enable: "true"; and namespace lab is assumed to lack '
+        "the label rdma.lab/enable=true"
     )
     expect(visit.result.locator(".card .remedy")).to_have_count(2)
     expect(visit.result.locator(".card pre")).to_have_count(2)

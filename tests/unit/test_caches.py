@@ -23,6 +23,7 @@ from webhook.model.quantity import parse
 #: Each cache of the package: how many results it keeps, and what its keys are. If users' input
 #: is a key, the entry has the longest length, and a test below checks that bound.
 DECLARED: dict[str, tuple[int | None, str]] = {
+    "webhook.config.bundled_examples._texts": (None, "nothing"),
     "webhook.config.custom_resource._spec_schema": (None, "nothing"),
     "webhook.config.messages.known_fields": (None, "nothing"),
     "webhook.decide.fabric_variables.plan_for": (64, "the site's fabrics"),

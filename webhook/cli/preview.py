@@ -24,6 +24,7 @@ from webhook.cli.options import (
 from webhook.cli.output import color, print_message, terminal, width, write
 from webhook.cli.preview_page import add_page_options, page_requested, serve_page
 from webhook.config import EXAMPLE, INSTALLED_FABRICS
+from webhook.config.bundled_examples import is_example
 from webhook.errors import ConfigError, DocumentError
 from webhook.model.fabric import CompiledConfiguration
 from webhook.preview.dry_run import PreviewOptions, preview_documents
@@ -177,9 +178,13 @@ def _options(
     cluster_configuration = reading.configuration if reading else None
     configuration = cluster_configuration.compiled if cluster_configuration else file_configuration
     path = _fabrics_file(arguments)
+    configuration = configuration or read_configuration(path or str(EXAMPLE))
     return PreviewOptions(
-        configuration=configuration or read_configuration(path or str(EXAMPLE)),
+        configuration=configuration,
         example=cluster_configuration is None and path is None,
+        given_example=arguments.output == "json"
+        and cluster_configuration is None
+        and is_example(configuration),
         facts=read_facts(arguments.facts) if arguments.facts else None,
         live_facts=reading.live_facts if reading else LiveFacts(),
         namespace=arguments.namespace or "default",

@@ -59,6 +59,8 @@ class PreviewOptions:
     configuration: CompiledConfiguration
     #: Whether the fabrics are the example's; the report then says so.
     example: bool = False
+    #: Whether the fabrics that were given are those of a bundled example; the JSON then says so.
+    given_example: bool = False
     #: Facts about a cluster; without them, no namespace is assumed to restrict its pods.
     facts: Facts | None = None
     #: Facts read from a cluster; `facts` and the input take precedence.
@@ -100,7 +102,8 @@ def preview_documents(documents: Sequence[Document], options: PreviewOptions) ->
         ),
         edits=tuple(map(edit_of, decided_templates)),
         notes=tuple(notes),
-        example=_example_fabrics(options),
+        example=_fabric_names(options) if options.example else "",
+        given_example=_fabric_names(options) if options.given_example else "",
     )
 
 
@@ -218,9 +221,8 @@ def _document_notes(
         yield from notes_of(document.value, decided_paths) or fallback
 
 
-def _example_fabrics(options: PreviewOptions) -> str:
-    """Return the names of the example's fabrics if they are in use; else ""."""
-    return ", ".join(options.configuration.fabrics) if options.example else ""
+def _fabric_names(options: PreviewOptions) -> str:
+    return ", ".join(options.configuration.fabrics)
 
 
 def unsupported_reason(document: Document, wording: Wording = CLI_WORDING) -> str | None:

@@ -59,7 +59,14 @@ def test_commands_start(contents: dict[str, Any]) -> None:
 
 def test_the_page_is_there(contents: dict[str, Any]) -> None:
     """The files that browsers get are in the image, too."""
-    assert contents["page"] == ["/", "/page.css", "/page.js", "/rows.js"]
+    assert contents["page"] == [
+        "/",
+        "/input.js",
+        "/outcomes.js",
+        "/page.css",
+        "/page.js",
+        "/rows.js",
+    ]
 
 
 def test_modules_are_compiled(contents: dict[str, Any]) -> None:

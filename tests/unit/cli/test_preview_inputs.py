@@ -13,6 +13,7 @@ import pytest
 
 from tests.unit.cli.shell import POD, SERVICE, Answer, Shell
 from webhook.cli import preview as preview_command
+from webhook.config import EXAMPLE
 from webhook.text.yaml.documents import read_documents
 
 
@@ -53,6 +54,13 @@ def test_without_a_fabrics_file_the_report_is_an_example(shell: Shell) -> None:
         "with -c FABRICS\n"
     )
     assert json.loads(preview(shell, "pod.yaml", "-o", "json").out)["example"] is False
+
+
+def test_the_json_names_the_fabrics_of_an_example_that_was_given(shell: Shell) -> None:
+    """A page made of the JSON can then say whose fabrics these are."""
+    given = json.loads(shell("preview", "pod.yaml", "-o", "json", "-c", str(EXAMPLE)).out)
+    assert (given["example"], given["exampleFabrics"]) == (False, "v100-ib, a100-ib")
+    assert json.loads(preview(shell, "pod.yaml", "-o", "json").out)["exampleFabrics"] == ""
 
 
 @pytest.mark.parametrize("output", ["yaml", "patch", "diff"])

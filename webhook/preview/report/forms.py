@@ -209,4 +209,5 @@ class PreviewForm(TypedDict):
     example: bool
     """Whether the fabrics are an example, because none were given."""
     exampleFabrics: str
-    """The names of the example's fabrics; empty unless `example`."""
+    """The names of the fabrics if they are an example's, also if a bundled example was given as a
+    file; else empty."""

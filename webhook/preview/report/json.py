@@ -32,7 +32,7 @@ def report_form(report: Report, changes: Iterable[ChangedInput] = ()) -> Preview
         "codes": _codes(report),
         "notes": list(report.notes),
         "example": bool(report.example),
-        "exampleFabrics": report.example,
+        "exampleFabrics": report.example or report.given_example,
     }
 
 

@@ -107,6 +107,8 @@ class Report:
     notes: tuple[str, ...] = ()
     #: The names of the fabrics if they are an example's and not the user's; else "".
     example: str = ""
+    #: The names of the fabrics if they were given, and are those of a bundled example; else "".
+    given_example: str = ""
 
     @property
     def denied(self) -> bool:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from webhook.admission.configuration_changes import ConfigurationChange, change_findings
 from webhook.admission.configuration_review import ConfigurationErrors, configuration_answer
+from webhook.config.bundled_examples import is_example
 from webhook.config.findings import InvalidConfiguration, text_after_path
 from webhook.config.load import LoadedConfiguration, parse_fabrics, parse_object
 from webhook.errors import DocumentError, crash_summary
@@ -62,6 +63,7 @@ class Operations:
 
     def __init__(self) -> None:
         self._configuration: CompiledConfiguration | None = None
+        self._is_example = False
         #: All operations; nothing else can be called.
         self._handlers: dict[Operation, Callable[[Head, bytes], Reply]] = {
             "configure": self._configure,
@@ -85,8 +87,10 @@ class Operations:
         text = body.decode()
         if head.get("object"):  # not as YAML, in which some characters of JSON are not allowed
             loaded = parse_object(json.loads(text), "fabrics")
+            self._is_example = False  # a cluster's own, even if they began as an example
         else:
             loaded = parse_fabrics(text, "fabrics")
+            self._is_example = is_example(loaded.compiled)
         self._configuration = loaded.compiled
         return Reply({"status": 200, "config": self._configuration.config_hash})
 
@@ -109,22 +113,22 @@ class Operations:
             raise DocumentError(
                 "the body contains no documents; send a pod or a workload as YAML or JSON"
             )
-        report = preview_documents(documents, _options(head, self._configuration))
+        report = preview_documents(documents, self._options(head, self._configuration))
         output = writer(head["format"])(documents, report, OutputOptions(wording=HTTP_WORDING))
         answer = (_comments(output) + output.text).encode(errors="replace")
         return _refuse(413, TOO_LARGE) if len(answer) > MAX_ANSWER_BYTES else _ok(answer)
 
-
-def _options(head: Head, configuration: CompiledConfiguration) -> PreviewOptions:
-    return PreviewOptions(
-        configuration=configuration,
-        namespace=head["namespace"],
-        namespace_labels=head["labels"],
-        enable=head["enable"],
-        example=head["example"],
-        max_pods=head["max_pods"],
-        wording=HTTP_WORDING,
-    )
+    def _options(self, head: Head, configuration: CompiledConfiguration) -> PreviewOptions:
+        return PreviewOptions(
+            configuration=configuration,
+            namespace=head["namespace"],
+            namespace_labels=head["labels"],
+            enable=head["enable"],
+            example=head["example"],
+            given_example=self._is_example,
+            max_pods=head["max_pods"],
+            wording=HTTP_WORDING,
+        )
 
 
 def _comments(output: Output) -> str:

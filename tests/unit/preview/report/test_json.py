@@ -96,6 +96,8 @@ def test_what_was_assumed_and_where_the_annotation_belongs() -> None:
     assert decision["optInAssumed"] is True
     assert decision["namespaceLabeled"] is False
     assert (report["example"], report["exampleFabrics"]) == (True, "v100-ib, a100-ib")
+    given = report_form(Report(given_example="v100-ib"))
+    assert (given["example"], given["exampleFabrics"]) == (False, "v100-ib")
 
 
 def test_the_changes_of_an_input() -> None:

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from tests.fabrics_file import single_fabric
+from webhook.config import EXAMPLE
 from webhook.config.load import parse_object
 from webhook.errors import DocumentError
 from webhook.preview import dry_run
@@ -60,6 +61,27 @@ def test_a_preview_has_the_requested_format(name: str, begins: bytes) -> None:
 
     assert answer.head == {"status": 200}
     assert answer.body.startswith(begins)
+
+
+def test_the_json_names_the_fabrics_of_a_bundled_example() -> None:
+    """Whoever names the file of an example is told that its fabrics are not theirs.
+
+    A cluster's object is its own, even if somebody applied an example there unchanged.
+    """
+    there = Operations()
+    text = EXAMPLE.read_bytes()
+    objects = json.dumps(yaml.safe_load(text)).encode()
+    head = {"namespace": "a", "labels": {}, "enable": True, "max_pods": 9, "example": False}
+
+    def names(fabrics: bytes, *, is_object: bool) -> object:
+        there.answer({"operation": "configure", "object": is_object}, fabrics)
+        answer = there.answer({"operation": "preview", "format": "json", **head}, POD)
+        return json.loads(answer.body)["exampleFabrics"]
+
+    assert names(text, is_object=False) == "v100-ib, a100-ib"
+    assert names(objects, is_object=True) == ""
+    assert names(text, is_object=False) == "v100-ib, a100-ib"
+    assert names(FABRICS, is_object=False) == ""
 
 
 def test_yaml_begins_with_warnings() -> None:

@@ -1,8 +1,9 @@
 """The page on which people paste a manifest and read what the webhook would do with it.
 
-This folder has its files, `index.html`, `page.css`, `page.js` and `rows.js`; each is served below
-`/`, the index at `/` itself, and so is the style sheet that the page shares with the documents of
-the command line. They are read once, at the start, and send nothing but the text to `/preview`.
+This folder has its files, `index.html`, `page.css`, `page.js` and what that imports; each is
+served below `/`, the index at `/` itself, and so is the style sheet that the page shares with the
+documents of the command line. They are read once, at the start, and send nothing but the text to
+`/preview`.
 """
 
 from __future__ import annotations

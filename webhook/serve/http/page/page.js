@@ -2,12 +2,13 @@
 /// <reference path="../page_types.d.ts" />
 // Post the text to `preview` and show the answer. The server parses, decides and compares.
 
+import { OPT_IN, culpritLine, gives, labelIsGiven, previewAddress } from "./input.js";
+import { codeLink, codesPart, explains, outcomesPart } from "./outcomes.js";
 import { MAX_SHOWN, button, changesPart, counted, el, prose, section, visible } from "./rows.js";
 
 const MAX_BYTES = 8 << 20; // as the server
 const MAX_LINK = 64 << 10; // mail and chat programs cut longer addresses
 const TYPING_PAUSE = 400; // milliseconds
-const OPT_IN = "rdma.lab/enable";
 const LINK_PREFIX = "#input=";
 /** The sign and the tone of a headline.
  * @type {Record<string, string[]>} */
@@ -28,6 +29,7 @@ const WORDS = {
   aFabric: "A fabric is an RDMA network with its nodes. To see what your pod gets, start the page " +
     "with your cluster's fabrics: ",
   asIfOptedIn: 'As if it had the annotation rdma.lab/enable: "true", which it lacks.',
+  notEnough: "The lines that the webhook would add do not help until this reason is removed.",
   noPods: "The input has neither pods nor pod templates.",
   badLink: "The link to this page is damaged or incomplete, so its text could not be read.",
   longLink: "The text is too long for a link. Send the file instead.",
@@ -45,20 +47,9 @@ const say = (id, sentence) => { byId(id).textContent = visible(sentence); };
 // The request.
 let [aborter, timer] = [new AbortController(), 0];
 /** @returns {Input} */
-const readInput = () => ({ text: textBox.value, namespace: namespace.value.trim() || "default",
-  labeled: labeled.checked, enable: enable.checked, level: level.value, limits: limitsBox.value });
-
-/** Return the address of a preview. A label that each namespace has makes its labels known, so
- * that a missing label is missing, and not assumed.
- * @param {Input} input */
-function previewAddress(input) {
-  const known = input.labeled ? "rdma.lab/enable=true"
-    : `kubernetes.io/metadata.name=${input.namespace}`;
-  const query = new URLSearchParams({ namespace: input.namespace, "namespace-label": known });
-  const label = `pod-security.kubernetes.io/enforce=${input.level}`;
-  if (input.level) query.append("namespace-label", label);
-  return `preview?${query}&enable=${input.enable}`;
-}
+const readInput = () => ({ text: textBox.value,
+  namespace: (namespace.dataset.typed && namespace.value.trim()) || "default", labeled: labeled.checked,
+  enable: enable.checked, level: level.value, limits: limitsBox.value });
 
 /** Request a preview of the form's input, and show it.
  * @param {boolean} explicit */
@@ -77,7 +68,7 @@ async function preview(explicit) {
   if (signal.aborted) return;
   if (answer) showAnswer(answer.response, answer.text, input);
   else showProblem(WORDS.unreachable, button("Try again", () => preview(true)));
-  if (explicit) result.scrollIntoView({ block: "nearest" });
+  if (explicit) (result.querySelector(".pods, .card") ?? result).scrollIntoView({ block: "nearest" });
 }
 
 /** @param {Response} response @param {string} text @param {Input} input */
@@ -106,7 +97,7 @@ function placeButton(sentence) {
 function select(box, line, column) {
   const lines = box.value.split("\n");
   const start = lines.slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
-  const { length } = lines[line - 1];
+  const { length } = lines[line - 1] ?? "";
   box.closest("details")?.setAttribute("open", "");
   box.focus();
   box.setSelectionRange(start + Math.min(column - 1, length), start + length);
@@ -116,13 +107,19 @@ function select(box, line, column) {
 // The states of the result.
 /** @param {string} spoken @param {Child[]} parts */
 function show(spoken, ...parts) {
+  const hadFocus = result.contains(document.activeElement);
   result.replaceChildren(el("div", {}, ...parts));
+  const heading = result.querySelector("h2");
+  if (hadFocus && heading) {
+    heading.tabIndex = -1;
+    heading.focus({ preventScroll: true });
+  }
   result.setAttribute("aria-busy", "false");
   say("announcement", spoken);
 }
 
 /** @param {string} sentence @param {Child} remedy */
-const showProblem = (sentence, remedy = null) => show(sentence, card(["!", "no"], "No preview", "",
+const showProblem = (sentence, remedy = null) => show(sentence, card(["✘", "no"], "No preview", "",
   el("p", { class: "reason" }, sentence), remedy && el("p", { class: "actions" }, remedy)));
 
 /** @param {Preview} answer @param {Input} input */
@@ -136,6 +133,7 @@ function showPreview(answer, input) {
   /** @param {number} index */
   const choose = (index) => {
     pod.replaceChildren(podPart(answer, index, input));
+    if (!namespace.dataset.typed) namespace.value = decisions[index].namespace;
     return `${nameOf(decisions[index])}: ${headlineOf(decisions[index])}`;
   };
   const spoken = choose(0);
@@ -150,6 +148,8 @@ function nameOf({ kind, namespace, name, path, role }) {
   const subject = name ? `${kind} ${namespace}/${name}` : `${kind} in ${namespace}`;
   return [subject, path, role && `(${role})`].filter(Boolean).join(" ");
 }
+
+const isFine = (/** @type {string | null} */ rdma) => rdma === "yes" || rdma === "none";
 
 /** Say also of a pod that has not opted in what it lacks.
  * @param {Decision} decision */
@@ -188,12 +188,12 @@ function podPart(answer, index, input) {
   const decision = answer.decisions[index];
   return el("div", { class: "parts" }, verdictPart(decision, answer, input), examplePart(answer),
     warningsPart(decision, answer), changesPart(answer, index, input),
-    outcomesPart(decision, answer), codesPart(decision, answer));
+    outcomesPart(decision, answer), codesPart(causesOf(decision, answer, input), answer));
 }
 
 /** Say that the fabrics are an example, and how to use others.
  * @param {Preview} answer */
-const examplePart = ({ example, exampleFabrics }) => example && el("p", { class: "problem" },
+const examplePart = ({ exampleFabrics }) => exampleFabrics && el("p", { class: "problem" },
   ...prose(`These are example fabrics (${exampleFabrics}), not yours. ${WORDS.aFabric}`),
   el("code", {}, "rdma-webhook preview --page -c fabrics.yaml"));
 
@@ -205,19 +205,26 @@ const card = ([sign, tone], headline, who, ...rest) => el("div", { class: `card 
 /** @param {Decision} decision @param {Preview} answer @param {Input} input */
 function verdictPart(decision, answer, input) {
   const { because, controller, derived, evidence, fabric, headline, ifCalled, rdma } = decision;
-  const fine = rdma === "yes" || rdma === "none";
+  const fine = isFine(rdma);
   const over = fabric && because && rdma !== "no" ? ` over ${fabric}` : "";
   const origin = derived ? " · derived; an operator makes it"
     : controller && ` · as ${controller} creates it`;
-  const reason = reasonOf(decision, answer);
+  const reason = reasonOf(decision, answer, input);
+  const culprit = fine ? null : culpritLine(decision, input);
+  const isLinked = !fine && (because || explains(decision.reason, reason, answer));
   return card(SIGNS[headline], headlineOf(decision) + over, nameOf(decision) + origin,
     decision.optInAssumed && el("p", { class: "assumed" }, ...prose(WORDS.asIfOptedIn)),
     el("p", { class: "reason" }, ...prose(reason),
-      !fine && codeLink(because?.reason ?? decision.reason, reason, answer)),
+      isLinked && codeLink(because?.reason ?? decision.reason)),
+    culprit !== null && el("p", { class: "actions" },
+      button(`Go to line ${culprit}`, () => select(textBox, culprit, 1))),
     ...(fine ? [] : remedies(decision, answer)),
+    rdma === "no" && !ifCalled && decision.outcomes.some(({ status }) => status === "applied") &&
+      el("p", {}, WORDS.notEnough),
+    isFineIfCalled(decision) && el("p", {}, ...prose(sentenceIfCalled(decision))),
     because && !ifCalled && fabric && el("p", { class: "soft" },
       ...prose(`Fabric ${fabric}${evidence && `, because of ${evidence}`}`)),
-    assumedLabel(decision, input),
+    assumptionsPart(decision, input),
     !because && el("p", { class: "actions" }, button("Preview as if it had opted in", () => {
       enable.checked = true;
       useText(textBox.value);
@@ -225,16 +232,18 @@ function verdictPart(decision, answer, input) {
 }
 
 /** Say why, and of a pod that has not opted in, why in spite of an apparent attempt.
- * @param {Decision} decision @param {Preview} answer */
-function reasonOf({ because, message, hint, mistakes, namespace, namespaceLabeled }, { example }) {
+ * @param {Decision} decision @param {Preview} answer @param {Input} input */
+function reasonOf(decision, { exampleFabrics }, input) {
+  const { because, message, hint, mistakes, namespace, namespaceLabeled } = decision;
+  const lacks = labelIsGiven(input) ? "lacks the label" : "is assumed to lack the label";
   if (because) {
-    const { message: sentence } = because;
-    return example ? sentence.replace("no fabric lists", "none of these example fabrics lists")
-      : sentence;
+    const sentence = because.message.replace("lacks the label", lacks);
+    return exampleFabrics
+      ? sentence.replace("no fabric lists", "none of these example fabrics lists") : sentence;
   }
   const cause = [hint, ...mistakes.filter(aboutAnnotations)].filter(Boolean).join("; ") || message;
   return namespaceLabeled === false
-    ? `${cause}; and namespace ${namespace} lacks the label ${OPT_IN}=true` : cause;
+    ? `${cause}; and namespace ${namespace} ${lacks} ${OPT_IN}=true` : cause;
 }
 
 const aboutAnnotations = (/** @type {string} */ mistake) => /annotation/i.test(mistake);
@@ -253,9 +262,10 @@ function remedies(decision, { codes }) {
     (!because || !lacksLabel) && advice && el("p", { class: "remedy" }, ...prose(advice)),
     lines && el("pre", { class: "lines" }, ...lines),
     lacksLabel && el("p", { class: "remedy" },
-      "Label the namespace, or create the pod in a namespace that has the label:"),
+      "Create the pod in a namespace that has the label, or ask your cluster administrator to run:"),
     lacksLabel && el("pre", { class: "lines" },
-      `kubectl label namespace ${namespace} ${OPT_IN}=true`)];
+      `kubectl label namespace ${namespace} ${OPT_IN}=true`),
+    lacksLabel && el("p", {}, "Pods that exist already must be created again.")];
 }
 
 /** Write the annotation as YAML, with its parents; null if the place is none in a manifest.
@@ -270,46 +280,48 @@ function annotationLines(place) {
     .flatMap((line, depth) => [`${"  ".repeat(depth)}${line}`, document.createElement("br")]);
 }
 
-/** Say that the label of the namespace is assumed.
- * @param {Decision} decision
- * @param {Input} input */
-const assumedLabel = ({ because, called, calledBecause, namespace }, input) =>
-  because && called && input.labeled && calledBecause.includes("label") &&
-  el("p", { class: "soft" }, ...prose(
-    `Namespace ${namespace} is assumed to have the label ${OPT_IN}=true. To check, run `),
-  el("code", {}, `kubectl get namespace ${namespace} --show-labels`));
+/** List what the verdict takes for granted, without what the user has set.
+ * @param {Decision} decision @param {Input} input */
+function assumptionsPart({ because, called, calledBecause, namespace }, input) {
+  if (!because) return null;
+  const hasLabel = called && input.labeled && calledBecause.includes("label");
+  const limited = input.limits.trim() || gives(input, "LimitRange") ||
+    gives(input, "ResourceQuota");
+  return el("div", { class: "soft assumptions" }, el("p", {}, "Assumed, and not checked:"),
+    el("ul", {},
+      hasLabel && el("li", {}, ...prose(
+        `Namespace ${namespace} has the label ${OPT_IN}=true. To check, run `),
+      el("code", {}, `kubectl get namespace ${namespace} -L ${OPT_IN}`)),
+      !input.level && !gives(input, "Namespace") &&
+        el("li", {}, "The namespace does not enforce Pod Security."),
+      !limited && el("li", {}, "The namespace has no LimitRange or quota."),
+      el("li", {}, "The nodes have what the fabrics say, and room for the pod.")));
+}
 
-/** Make a button that leads to a code's explanation, if that adds anything to a text: the
- * address's fragment is for the input.
- * @param {string} code @param {string} text @param {Preview} answer */
-const codeLink = (code, text, answer) => explains(code, text, answer) && el("span", {}, " ",
-  button(code, () => {
-    const target = byId(`code-${code}`);
-    target.closest("details")?.setAttribute("open", "");
-    target.focus();
-  }, "link mono"));
+/** Whether the pod would be right if the webhook were called, which it is not.
+ * @param {Decision} decision */
+const isFineIfCalled = ({ allowed, ifCalled }) =>
+  ifCalled !== null && allowed && isFine(ifCalled.rdma);
 
-/** Whether the meanings of a code have more than a long word that a text lacks.
- * @param {string} code @param {string} text @param {Preview} answer */
-function explains(code, text, { codes }) {
-  const words = Object.values(codes[code]?.meanings ?? {}).join(" ").match(/[\w/]{4,}/g) ?? [];
-  const known = text.toLowerCase();
-  return new Set(words.filter((word) => !known.includes(word.toLowerCase()))).size > 1;
+/** Say what a called webhook would do.
+ * @param {Decision} decision */
+function sentenceIfCalled({ allowed, ifCalled }) {
+  if (!ifCalled) return "";
+  const verdict = allowed ? IF_CALLED[ifCalled.rdma] : "the pod would be denied";
+  const [assumptions] = /, assuming .*$/.exec(ifCalled.message) ?? [""];
+  const rest = ifCalled.rdma === "yes" ? assumptions : `: ${ifCalled.message}`;
+  return `If the webhook were called, ${verdict}${rest}`;
 }
 
 /** List the warnings that the verdict does not repeat.
  * @param {Decision} decision @param {Preview} answer */
 function warningsPart(decision, answer) {
-  const { because, ifCalled, hint, mistakes, outcomes, message, allowed, reason } = decision;
+  const { because, ifCalled, hint, mistakes, outcomes, message, reason } = decision;
   const unsaid = because ? [hint, ...mistakes] : mistakes.filter((text) => !aboutAnnotations(text));
   /** @type {[string, string][]} */
   const sentences = unsaid.map((sentence) => [sentence, ""]);
-  if (ifCalled) {
-    const verdict = allowed ? IF_CALLED[ifCalled.rdma] : "the pod would be denied";
-    const [assumptions] = /, assuming .*$/.exec(ifCalled.message) ?? [""];
-    const rest = ifCalled.rdma === "yes" ? assumptions : `: ${ifCalled.message}`;
-    const code = ifCalled.rdma === "yes" ? "" : ifCalled.reason;
-    sentences.unshift([`if the webhook were called, ${verdict}${rest}`, code]);
+  if (ifCalled && !isFineIfCalled(decision)) {
+    sentences.unshift([sentenceIfCalled(decision), ifCalled.rdma === "yes" ? "" : ifCalled.reason]);
   }
   const repeated = [because?.message, ifCalled?.message, hint].join();
   if (because && !repeated.includes(message)) sentences.push([message, reason]);
@@ -319,53 +331,20 @@ function warningsPart(decision, answer) {
     sentences.push([`${subject}: ${outcome.message}`, outcome.reason]);
   }
   const items = sentences.filter(([sentence]) => sentence).map(([sentence, code]) =>
-    el("li", { class: "warning" }, ...prose(sentence), code && codeLink(code, sentence, answer)));
+    el("li", { class: "warning" }, ...prose(sentence), code && explains(code, sentence, answer) && codeLink(code)));
   return items.length > 0 && section("Warnings", el("ul", { class: "findings" }, ...items));
 }
 
-/** @param {Decision} decision @param {Preview} answer */
-function outcomesPart({ outcomes }, answer) {
-  const done = outcomes.filter(({ status }) => status !== "skipped" && status !== "warned");
-  const skipped = outcomes.filter(({ status }) => status === "skipped");
-  const names = [...new Set(skipped.map(({ mutation }) => mutation))].join(", ");
-  return outcomes.length > 0 && section("What the webhook would do", outcomeList(done, answer),
-    names && el("details", { class: "quiet" },
-      el("summary", {}, `Nothing to do or skipped: ${names}`), outcomeList(skipped, answer)));
-}
-
-/** Merge equal outcomes of several containers.
- * @param {Outcome[]} outcomes
- * @param {Preview} answer */
-function outcomeList(outcomes, answer) {
-  /** @param {Outcome} outcome */
-  const key = ({ mutation, status, message }) => [mutation, status, message].join("\n");
-  const items = [...Map.groupBy(outcomes, key).values()].map((group) => {
-    const [{ mutation, status, message, reason }] = group;
-    const containers = group.map(({ container }) => container).filter(Boolean).join(", ");
-    return el("li", {}, el("span", { class: status }, status === "already" ? "unchanged" : status),
-      el("code", {}, mutation === "request" ? "pod" : mutation),
-      el("span", {}, ...prose(message),
-        containers && el("span", { class: "soft" }, ` · ${containers}`),
-        status === "failed" && codeLink(reason, message, answer)));
-  });
-  return el("ul", { class: "outcomes" }, ...items);
-}
-
-/** @param {Decision} decision @param {Preview} answer */
-function codesPart(decision, answer) {
-  const { because, reason, message, ifCalled, outcomes } = decision;
+/** Return the causes whose codes may need an explanation, and whether the card has a link to it.
+ * @param {Decision} decision @param {Preview} answer @param {Input} input
+ * @returns {[Because, boolean][]} */
+function causesOf(decision, answer, input) {
+  const { because, rdma, reason, message, ifCalled, outcomes } = decision;
   const loud = outcomes.filter(({ status }) => status === "warned" || status === "failed");
-  const own = message ? { reason, message: because ? message : reasonOf(decision, answer) } : null;
-  const verdict = ifCalled?.rdma === "yes" ? null : ifCalled;
-  const named = [because, verdict, own, ...loud].flatMap((cause) => cause ?? [])
-    .filter((cause) => explains(cause.reason, cause.message, answer)).map((cause) => cause.reason);
-  const rows = [...new Set(named)].flatMap((code) => [
-    el("dt", { id: `code-${code}`, tabindex: "-1" }, code),
-    el("dd", {}, ...prose([...new Set(Object.values(answer.codes[code].meanings))].join(" "))),
-    answer.codes[code].remedy &&
-      el("dd", { class: "remedy" }, ...prose(answer.codes[code].remedy))]);
-  return rows.length > 0 && el("details", {},
-    el("summary", {}, el("h3", {}, "What the codes mean")), el("dl", {}, ...rows));
+  const own = message && { reason,
+    message: because ? message : reasonOf(decision, answer, input) };
+  return [because, ifCalled?.rdma === "yes" ? null : ifCalled, own, ...loud]
+    .flatMap((cause) => (cause ? [[cause, cause === because && !isFine(rdma)]] : []));
 }
 
 // Links: the fragment has the input, compressed.
@@ -397,6 +376,7 @@ async function fillIn(code) {
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
   const input = await new Response(stream).json();
   for (const box of [textBox, namespace, level, limitsBox]) box.value = String(input[box.id]);
+  namespace.dataset.typed = namespace.value === "default" ? "" : "yes";
   for (const box of [labeled, enable]) box.checked = input[box.id] === true;
 }
 
@@ -436,6 +416,7 @@ form.addEventListener("input", () => {
   clearTimeout(timer);
   timer = setTimeout(() => preview(false), TYPING_PAUSE);
 });
+namespace.addEventListener("input", () => { namespace.dataset.typed = namespace.value.trim(); });
 textBox.addEventListener("paste", (event) => {
   const text = event.clipboardData?.getData("text/plain") ?? "";
   const { selectionStart: start, selectionEnd: end, value } = textBox;

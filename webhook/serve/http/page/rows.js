@@ -5,6 +5,7 @@
 
 export const MAX_SHOWN = 2000; // rows or notes, and characters of a line
 const MAX_UNBROKEN = 32; // characters, which fit a phone
+const MAX_INDENT = 16; // characters, which leave room on a phone
 const NOT_EDITED = "The text stays as it is: the webhook changes the pod at admission.";
 
 // As in webhook/text/escape.py: what cannot be printed, and what is invisible all the same.
@@ -44,6 +45,18 @@ export const counted = (n, noun) => `${n.toLocaleString("en")} ${noun}${n === 1 
 /** @param {string} title @param {Child[]} rest */
 export const section = (title, ...rest) => el("section", {}, el("h3", {}, title), ...rest);
 
+/** Say of a section about the webhook's changes that they depend on a call, if it is not called.
+ * @param {Decision} decision @param {HTMLElement} part */
+export function aboutCall({ ifCalled, namespaceLabeled }, part) {
+  if (!ifCalled) return part;
+  const [first, ...rest] = part.children[0].textContent ?? "";
+  const condition = namespaceLabeled === false ? "the namespace had the label"
+    : "the webhook were called";
+  part.className = "muted";
+  part.children[0].textContent = `If ${condition}: ${first.toLowerCase()}${rest.join("")}`;
+  return part;
+}
+
 /** Split a sentence so that no line breaks inside a name such as rdma.lab/enable, and show what is
  * between backquotes as code.
  * @param {string} sentence @returns {Child[]} */
@@ -67,12 +80,12 @@ export function changesPart(answer, index, { text }) {
   const title = "Before and after";
   if (!hunks.some((hunk) => touches(hunk, index))) {
     return answer.decisions[index].outcomes.some(({ status }) => status === "applied") &&
-      section(title, el("p", { class: "soft" }, NOT_EDITED));
+      aboutCall(answer.decisions[index], section(title, el("p", { class: "soft" }, NOT_EDITED)));
   }
   const table = el("div", { class: "rows", role: "table", "aria-label": title });
   const more = el("p", {});
   fill(table, more, [...rowMakers(hunks, index, text.replace(/\n$/, "").split("\n"), answer)]);
-  return section(title, table, more);
+  return aboutCall(answer.decisions[index], section(title, table, more));
 }
 
 /** Append the next rows, and offer to append more.
@@ -126,7 +139,8 @@ function gap(lines, before, after, others) {
 /** @param {Row} row @param {(number | "")[]} numbers @param {Child[]} chips */
 const rowNode = ({ kind, before, after }, numbers, chips) =>
   el("div", { class: `row ${kind}`, role: "row" },
-    cell("before", kind === "same" ? "code" : "del", before, numbers[0], []),
+    cell("before", kind === "same" ? "code" : "del", before, numbers[0],
+      after === null ? chips : []),
     cell("after", kind === "same" ? "code" : "ins", after, numbers[1], chips));
 
 /** @param {string} side @param {"code" | "del" | "ins"} tag @param {string | null} text
@@ -138,8 +152,16 @@ function cell(side, tag, text, number, chips) {
     el("span", { class: "number" }, `${number}`),
     el("span", { class: "mark", "aria-hidden": "true" }),
     el("span", { class: "line" }, chips.length > 0 && el("span", { class: "chips" }, ...chips),
-      el(tag, {}, text.slice(0, MAX_SHOWN)),
+      indented(el(tag, {}, text.slice(0, MAX_SHOWN))),
       hidden > 0 && el("span", { class: "soft" }, `… ${counted(hidden, "more character")}`)));
+}
+
+/** Give the style sheet the indentation of a line of YAML: a wrapped line continues below its key.
+ * @param {HTMLElement} code */
+function indented(code) {
+  const width = (code.textContent ?? "").search(/[^ -]|$/);
+  code.style.setProperty("--indent", `${Math.min(width, MAX_INDENT)}ch`);
+  return code;
 }
 
 let chips = 0;
