@@ -28,9 +28,11 @@ export const gives = ({ text, limits }, kind) =>
 export const labelIsGiven = (input) => input.labeled || gives(input, "Namespace");
 
 /** Find the only line of the pod's document with what a reason names: a variable, an annotation, or
- * a quoted part of a command. The line is counted from 1; null without a single one.
+ * a quoted part of a command. The line is counted from 1; null without a single one, and if the
+ * reason is about the namespace.
  * @param {Decision} decision @param {Input} input */
 export function culpritLine({ because, line: first }, { text }) {
+  if (because?.reason === "NotCalled") return null;
   const lines = text.split("\n");
   const end = lines.findIndex((line, index) => index >= first && line.startsWith("---"));
   const document = lines.slice(first - 1, end < 0 ? lines.length : end);
