@@ -153,7 +153,7 @@ def test_a_server_that_is_gone(browser: Browser) -> None:
 def test_example_fabrics_are_not_taken_for_real_ones(
     browser: Browser, options: tuple[object, ...]
 ) -> None:
-    """A server with an example's fabrics says so with each verdict, also if they were given."""
+    """A server with an example's fabrics marks each verdict, also if they were given."""
     with serve_page(*options) as server, Visit.to(browser, server.address) as visit:
         visit.preview(EQUIPPED)
         problem = visit.result.locator(".problem")
@@ -244,7 +244,7 @@ def test_changes_that_depend_on_the_label_are_not_promised(visit: Visit) -> None
 
 
 def test_a_pod_that_would_fail_if_called_keeps_its_warning(visit: Visit) -> None:
-    """Whoever adds the label would meet the next obstacle."""
+    """If somebody adds the label, the next obstacle follows."""
     visit.page.get_by_label("The namespace has the label").uncheck()
     visit.preview(RDMA_OFF)
     expect(visit.section("Warnings").get_by_role("listitem").first).to_contain_text(

@@ -1,4 +1,4 @@
-"""The bundled examples of fabrics, to recognise them when they are used as somebody's own."""
+"""The bundled examples of fabrics, to recognize them when they are used as somebody's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bundled examples are recognised by what they mean."""
+"""Bundled examples are recognized by what they mean."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _compiled(text: str) -> CompiledConfiguration:
 
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
-def test_an_example_is_recognised_without_its_comments(file: Path) -> None:
+def test_an_example_is_recognized_without_its_comments(file: Path) -> None:
     """A copy under another name, with other comments, has the same meaning."""
     text = file.read_text("utf-8")
     lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
@@ -37,7 +37,7 @@ def test_an_example_is_recognised_without_its_comments(file: Path) -> None:
     ids=["rate", "name", "own"],
 )
 def test_what_differs_is_somebodys_own(text: str) -> None:
-    """Whoever changed a value or a name has looked at it."""
+    """If a value or a name was changed, somebody has looked at it."""
     assert not is_example(_compiled(text))
 
 

@@ -64,7 +64,7 @@ def test_a_preview_has_the_requested_format(name: str, begins: bytes) -> None:
 
 
 def test_the_json_names_the_fabrics_of_a_bundled_example() -> None:
-    """Whoever names the file of an example is told that its fabrics are not theirs.
+    """If an example is given as a file, its fabrics are still not those of a cluster.
 
     A cluster's object is its own, even if somebody applied an example there unchanged.
     """
