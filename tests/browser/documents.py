@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 
 from tests.unit.diagnose.discover.observed_nodes import (
     IBSTAT,
@@ -20,8 +21,9 @@ from webhook.diagnose.discover.site import SourcedObservation
 from webhook.diagnose.tools.observations import CounterObservation
 from webhook.diagnose.verify.matrix_page import matrix_page
 from webhook.diagnose.verify.results import NodePair
-from webhook.model.finding import Finding
+from webhook.diagnose.verify.runs.errors import interruption
 
+WRITTEN_AT = datetime(2026, 11, 29, 14, 5, tzinfo=UTC)
 _FIRMWARE = "28.39.1002"
 _HOSTILE = '<img src=x onerror="alert(1)">\u202e"&amp;'
 
@@ -64,14 +66,14 @@ def _faulty_site() -> str:
         *observed(CounterObservation(IBSTAT, "mlx5_0", 1, "symbol_error", 4711)),
     ]
     nodes["login"] = observed(gpus(number=0))
-    return site_page(discovered(nodes))
+    return site_page(discovered(nodes), WRITTEN_AT)
 
 
 def _hostile_site() -> str:
     product = f"NVIDIA {_HOSTILE}"
     nodes = {f"{_HOSTILE}{number}": _node(*_cards(), product=product) for number in range(2)}
     nodes["x" * 300] = _node(*_cards(lacking=[1]), product=product)
-    return site_page(discovered(nodes))
+    return site_page(discovered(nodes), WRITTEN_AT)
 
 
 def _run(pair: NodePair, device: str) -> Outcome:
@@ -82,23 +84,26 @@ def _run(pair: NodePair, device: str) -> Outcome:
     return 80 if pair.server == "gpu-04" else 97
 
 
-_LATE = Finding("unsure", "Interrupted", "The run was interrupted.", "Run it again.")
+_LATE = interruption(20, 24).finding
 
 
 def _faulty_run(nodes: int) -> str:
     names = [f"gpu-{number:02}" for number in range(1, nodes + 1)]
-    return matrix_page(measured_run(names, _run, devices=("mlx5_0", "mlx5_1"), findings=(_LATE,)))
+    report = measured_run(names, _run, devices=("mlx5_0", "mlx5_1"), findings=(_LATE,))
+    return matrix_page(report, WRITTEN_AT, "lab")
 
 
 def _ring() -> str:
     names = [f"gpu-{number:02}" for number in range(1, 7)]
     pairs = [NodePair(*pair) for pair in zip(names, [*names[1:], names[0]], strict=True)]
-    return matrix_page(measured_run(names, _run, devices=("mlx5_0", "mlx5_1"), pairs=pairs))
+    report = measured_run(names, _run, devices=("mlx5_0", "mlx5_1"), pairs=pairs)
+    return matrix_page(report, WRITTEN_AT, "lab")
 
 
 def _hostile_run() -> str:
     names = [f"{_HOSTILE}{number}" for number in range(2)] + ["x" * 300]
-    return matrix_page(measured_run(names, lambda _pair, _device: 12.5, findings=(_LATE,)))
+    report = measured_run(names, lambda _pair, _device: 12.5, findings=(_LATE,))
+    return matrix_page(report, WRITTEN_AT, _HOSTILE)
 
 
 #: What writes each document, by name.

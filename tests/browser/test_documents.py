@@ -95,7 +95,7 @@ def test_the_picture_follows_the_scheme(visit: Visit) -> None:
 def test_the_picture_marks_what_the_findings_name(visit: Visit) -> None:
     """A missing rail, odd firmware, counted errors, a slow port and one that is down."""
     texts = visit.page.locator("svg text").all_text_contents()
-    marks = {"missing", "! odd firmware", "! errors counted", "✘ Down", "✘ 200 Gb/s"}
+    marks = {"✘ missing", "! odd firmware", "! errors counted", "✘ Down", "✘ 200 Gb/s"}
     assert marks <= {*texts}
     findings = visit.page.get_by_role("heading", name="What to fix first")
     picture = visit.page.get_by_role("heading", name="Picture")
@@ -110,3 +110,62 @@ def test_a_cell_leads_to_its_finding(visit: Visit) -> None:
     """The link is within the document."""
     visit.page.get_by_role("link", name="error 12.5").first.click()
     expect(visit.page.locator("section:target")).to_contain_text("FarBelowRate")
+
+
+@each_document
+def test_the_text_is_as_wide_as_that_of_the_page(visit: Visit) -> None:
+    """All documents have 75rem of text, centered in a wide window."""
+    visit.page.set_viewport_size({"width": 1600, "height": 800})
+    main = visit.page.locator("main").bounding_box()
+    assert main is not None
+    assert main["width"] == 75 * 16
+    assert main["x"] == (1600 - main["width"]) / 2
+
+
+@pytest.mark.parametrize("visit", ["verify"], indirect=True)
+def test_tables_of_devices_are_side_by_side_where_they_fit(visit: Visit) -> None:
+    """In a narrow window they are one below another."""
+
+    def tops() -> list[float]:
+        boxes = (table.bounding_box() for table in visit.page.locator(".devices .scroll").all())
+        return [box["y"] for box in boxes if box]
+
+    visit.page.set_viewport_size({"width": 1440, "height": 800})
+    first, second, third = tops()
+    assert first == second < third
+    visit.page.set_viewport_size({"width": 800, "height": 800})
+    first, second, third = tops()
+    assert first < second < third
+
+
+@pytest.mark.parametrize("visit", ["discover", "verify", "verify-ring"], indirect=True)
+def test_the_first_column_stays(visit: Visit) -> None:
+    """While a table scrolls to the side, also by keyboard."""
+    visit.page.set_viewport_size({"width": 320, "height": 800})
+    table = visit.page.locator(".scroll:has(table)").first
+    head = table.locator("tbody th").first
+    before = head.bounding_box()
+    table.focus()
+    table.evaluate("scroller => scroller.scrollTo(60, 0)")
+    assert table.evaluate("scroller => scroller.scrollLeft") == 60
+    after = head.bounding_box()
+    assert before is not None
+    assert after is not None
+    assert abs(before["x"] - after["x"]) <= 1
+
+
+@pytest.mark.parametrize("visit", ["verify-many"], indirect=True)
+def test_a_name_is_on_one_line(visit: Visit) -> None:
+    """Also in a narrow window, unless the name alone is wider."""
+    visit.page.set_viewport_size({"width": 320, "height": 800})
+    for name in visit.page.locator(".findings .whole").all():
+        box = name.bounding_box()
+        assert box is not None
+        assert box["height"] < 30
+
+
+@pytest.mark.parametrize("visit", ["verify"], indirect=True)
+def test_an_interrupted_run_says_so_first(visit: Visit) -> None:
+    """With the number of pairs that were measured."""
+    first = visit.page.locator("main li").first
+    expect(first).to_contain_text("The run was interrupted after 20 of 24 pairs.")

@@ -6,6 +6,7 @@ import argparse
 import json
 import secrets
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from socket import gethostname
 
@@ -279,7 +280,7 @@ def _write_files(
     if arguments.svg is not None:
         _write_over(arguments.svg, picture(discovery))
     if arguments.html is not None:
-        _write_over(arguments.html, site_page(discovery))
+        _write_over(arguments.html, site_page(discovery, datetime.now(UTC)))
 
 
 def _write_over(path: Path, text: str) -> None:

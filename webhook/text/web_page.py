@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from webhook import __version__
 from webhook.model.finding import Finding, Level
 from webhook.model.names import shortened_list
 from webhook.text.escape import visible, visible_lines
@@ -26,6 +28,9 @@ _HEAD = """<!doctype html>
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 """
 _QUOTED = re.compile("`([^`]+)`")
+#: A word with a hyphen, such as a node, a pair of nodes or an option, where browsers would break
+#: the line.
+_HYPHENED = re.compile("[^`\\s]*-[^`\\s]*(?: → [^`\\s]+)?")
 _COLOR = re.compile(r"--([\w-]+): (#\w+);")
 
 
@@ -38,15 +43,25 @@ class Heading(NamedTuple):
     title: str
     #: The main heading, as HTML.
     h1: str
+    written_at: datetime
     #: A sentence on what the document shows; "" for none.
     lead: str = ""
+    #: Where it was measured, such as the namespace, by name.
+    origin: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def brand(self) -> str:
+        """The command with its version, the time in UTC, and the origin."""
+        time = f"{self.written_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+        parts = (f"{self.command} {__version__}", time, *map(" ".join, self.origin))
+        return " · ".join(parts)
 
 
 def document(heading: Heading, style: Path, main: Iterable[str]) -> Iterator[str]:
     """Yield a document: its style, its header and its main part, which is HTML."""
     yield f"{_HEAD}<title>{html_text(heading.title)}</title>\n"
     yield f"<style>\n{_sheet(STYLE_SHEET)}{_sheet(style)}</style>\n"
-    yield f'<header>\n<p class="brand">{html_text(heading.command)}</p>\n<h1>{heading.h1}</h1>\n'
+    yield f'<header>\n<p class="brand">{html_words(heading.brand)}</p>\n<h1>{heading.h1}</h1>\n'
     if heading.lead:
         yield f'<p class="lead">{html_text(heading.lead)}</p>\n'
     yield '</header>\n<main class="document">\n'
@@ -69,9 +84,14 @@ def html_text(text: str) -> str:
     return escape(visible(text))
 
 
+def html_words(text: str) -> str:
+    """Return text as HTML whose lines do not break at hyphens, as in gpu-01 and --all-pairs."""
+    return _HYPHENED.sub(r'<span class="whole">\g<0></span>', html_text(text))
+
+
 def html_sentence(text: str) -> str:
-    """Return a sentence as HTML, with what stands between backquotes as code."""
-    return _QUOTED.sub(r"<code>\1</code>", html_text(text))
+    """Return a sentence as HTML, with what is between backquotes as code."""
+    return _QUOTED.sub(r"<code>\1</code>", html_words(text))
 
 
 def html_sign(level: Level) -> str:
@@ -79,14 +99,14 @@ def html_sign(level: Level) -> str:
     return f'<span class="sign" aria-hidden="true">{SIGNS[level].text}</span><i>{level}</i>'
 
 
-def finding_list(findings: Iterable[Finding]) -> Iterator[str]:
-    """Yield a list of findings, each with its code and its remedy."""
-    yield '<ul class="findings">\n'
+def finding_list(findings: Iterable[Finding], kind: str = "") -> Iterator[str]:
+    """Yield a list of findings, each with its code and its remedy; `kind` is a further class."""
+    yield f'<ul class="{f"findings {kind}".rstrip()}">\n'
     for finding in findings:
-        yield f'<li class="{finding.level}">{html_sign(finding.level)} {_subject(finding)}'
+        yield f'<li class="{finding.level}">{html_sign(finding.level)}<div>{_subject(finding)}'
         yield f"{html_sentence(finding.text)} {html_code(finding.code)}"
         yield remedy(finding)
-        yield "</li>\n"
+        yield "</div></li>\n"
     yield "</ul>\n"
 
 
@@ -94,7 +114,7 @@ def _subject(finding: Finding) -> str:
     """Name the nodes, unless the sentence does."""
     names = shortened_list(finding.location.nodes)
     named = any(node in finding.text for node in finding.location.nodes)
-    return f"<b>{html_text(names)}:</b> " if names and not named else ""
+    return f"<b>{html_words(names)}:</b> " if names and not named else ""
 
 
 def html_code(code: str) -> str:

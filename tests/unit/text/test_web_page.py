@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 
+from webhook import __version__
 from webhook.model.finding import LEVELS, Finding, Location
 from webhook.text.terminal import SIGNS
 from webhook.text.web_page import (
@@ -17,6 +19,7 @@ from webhook.text.web_page import (
     html_sentence,
     html_sign,
     html_text,
+    html_words,
     scrolling,
     text_block,
 )
@@ -29,20 +32,25 @@ def test_a_document_is_whole(tmp_path: Path) -> None:
     """It has its policy, both style sheets, its header and its main part."""
     style = tmp_path / "own.css"
     style.write_text("td { color: red }\n")
-    heading = Heading("command", f"title {ATTACK}", "<i>heading</i>", f"lead {ATTACK}")
+    time = datetime(2026, 11, 29, 13, 5, tzinfo=timezone(timedelta(hours=1)))
+    heading = Heading(
+        *("command", f"title {ATTACK}", "<i>heading</i>", time, f"lead {ATTACK}"),
+        origin=(("namespace", ATTACK),),
+    )
     page = "".join(document(heading, style, ["<p>one</p>\n", "<p>two</p>\n"]))
     assert page.startswith('<!doctype html>\n<html lang="en">\n')
     assert "content=\"default-src 'none'; style-src 'unsafe-inline'\"" in page
     assert f"<title>title {ESCAPED}</title>" in page
     assert f"<style>\n{STYLE_SHEET.read_text()}td {{ color: red }}\n</style>" in page
     header = (
-        f'<p class="brand">command</p>\n<h1><i>heading</i></h1>\n<p class="lead">lead {ESCAPED}</p>'
+        f'<p class="brand">command {__version__} · <span class="whole">2026-11-29</span> 12:05 UTC'
+        f" · namespace {ESCAPED}</p>\n<h1><i>heading</i></h1>\n"
+        f'<p class="lead">lead {ESCAPED}</p>'
     )
     assert f"<header>\n{header}\n</header>\n" in page
     assert page.endswith('<main class="document">\n<p>one</p>\n<p>two</p>\n</main>\n')
-    assert (
-        "lead" not in "".join(document(Heading("c", "t", "h"), style, [])).partition("</style>")[2]
-    )
+    short = "".join(document(Heading("c", "t", "h", time), style, []))
+    assert "lead" not in short.partition("</style>")[2]
 
 
 def test_colors_are_those_of_the_style_sheet() -> None:
@@ -94,6 +102,20 @@ def test_a_finding_has_its_nodes_code_and_remedy() -> None:
     code = '<code class="soft">C&lt;</code>'
     finding = Finding("error", "C<", "is `off` <", "Use `on` <", Location(nodes=("a<", "b")))
     remedy = '<p class="remedy">Use <code>on</code> &lt;</p>'
-    assert listed(finding) == f" <b>a&lt;, b:</b> is <code>off</code> &lt; {code}{remedy}"
-    assert listed(finding._replace(text="b is off", remedy="")) == f" b is off {code}"
-    assert listed(Finding("info", "C<", "x")) == f" x {code}"
+    assert listed(finding) == f"<div><b>a&lt;, b:</b> is <code>off</code> &lt; {code}{remedy}</div>"
+    assert listed(finding._replace(text="b is off", remedy="")) == f"<div>b is off {code}</div>"
+    assert listed(Finding("info", "C<", "x")) == f"<div>x {code}</div>"
+
+
+def test_lines_do_not_break_at_hyphens() -> None:
+    """Names, options and pairs of nodes are whole; other words are as they are."""
+    assert html_words("use --all-pairs on a-1 → b-2, or b_1") == (
+        'use <span class="whole">--all-pairs</span> on <span class="whole">a-1 → b-2,</span> or b_1'
+    )
+    assert html_sentence("`a -n b`.") == '<code>a <span class="whole">-n</span> b</code>.'
+
+
+def test_a_list_may_have_a_further_class() -> None:
+    """Such as the banner of a run that was interrupted."""
+    banner = "".join(finding_list([], "banner"))
+    assert banner == '<ul class="findings banner">\n</ul>\n'

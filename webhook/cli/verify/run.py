@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import secrets
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -132,7 +133,7 @@ def run(arguments: argparse.Namespace) -> int:
     if report.pairs or report.findings:
         print_report(report, arguments.output)
         if arguments.html is not None:
-            write_page(report, arguments.html)
+            write_page(report, arguments.html, namespace)
     if run_end.code is not None:
         return run_end.code
     return exit_code(report.evaluation.worst.level, strict=arguments.strict)
@@ -198,10 +199,11 @@ def print_report(report: RunReport, output: str) -> None:
         write(matrix_text(report, width=width(), color=color()))
 
 
-def write_page(report: RunReport, path: Path) -> None:
+def write_page(report: RunReport, path: Path, namespace: str) -> None:
     """Write the page of a report."""
+    page = matrix_page(report, datetime.now(UTC), namespace)
     try:
-        path.write_text(matrix_page(report), encoding="utf-8")
+        path.write_text(page, encoding="utf-8")
     except OSError as error:
         raise DocumentError(f"{path}: cannot be written: {error.strerror}") from None
 

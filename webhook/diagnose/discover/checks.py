@@ -198,7 +198,11 @@ def site_findings(
     plans: Sequence[FabricPlan],
     other_findings: Iterable[Finding] = (),
 ) -> list[Finding]:
-    """Return all findings, the most severe first, with equal findings of several nodes merged."""
+    """Return all findings, with equal findings of several nodes merged.
+
+    The most severe come first, and of those the ones on nodes with GPUs, or on no node.
+    """
+    nodes = list(nodes)
     findings: list[Finding] = [*other_findings]
     for node in nodes:
         findings += node.findings
@@ -208,7 +212,15 @@ def site_findings(
         for check in _CHECKS:
             findings += check(plan)
     findings += slower_nodes([plan.group for plan in plans])
-    return sorted(_merge_equal(findings), key=lambda finding: -severity(finding.level))
+    without_gpus = {node.name for node in nodes if not node.with_gpus}
+    return sorted(
+        _merge_equal(findings),
+        key=lambda finding: (-severity(finding.level), _is_only_on(without_gpus, finding)),
+    )
+
+
+def _is_only_on(names: set[str], finding: Finding) -> bool:
+    return bool(finding.location.nodes) and names.issuperset(finding.location.nodes)
 
 
 def _merge_equal(findings: Iterable[Finding]) -> list[Finding]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 
 from webhook.diagnose.discover.discovery import Discovery, unplaced_nodes
@@ -16,8 +17,10 @@ from webhook.text.web_page import (
     Heading,
     document,
     finding_list,
+    html_sentence,
     html_sign,
     html_text,
+    html_words,
     scrolling,
     text_block,
 )
@@ -26,10 +29,18 @@ _STYLE = Path(__file__).with_name("site_page.css")
 _LEAD = "The RDMA fabrics that follow from what tools show of the nodes."
 
 
-def site_page(discovery: Discovery) -> str:
-    """Return the page."""
+_CAPTION = "Rates in Gb/s, or states; in parentheses where the fabric does not use the device."
+_NEXT = (
+    "Next: write this file with `rdma-webhook discover ... -o yaml > fabrics.yaml`, read the "
+    "reasons in its comments, and check it with `rdma-webhook check-config fabrics.yaml`."
+)
+
+
+def site_page(discovery: Discovery, written_at: datetime) -> str:
+    """Return the page, with the time in its header."""
     counts = summary(discovery)
-    heading = Heading("rdma-webhook discover", f"Fabrics: {counts}", html_text(counts), _LEAD)
+    title = f"Fabrics: {counts}"
+    heading = Heading("rdma-webhook discover", title, html_text(counts), written_at, _LEAD)
     return "".join(document(heading, _STYLE, _main(discovery)))
 
 
@@ -41,16 +52,20 @@ def _main(discovery: Discovery) -> Iterator[str]:
     yield scrolling("Picture of the fabrics", "".join(picture_strips(discovery)), "picture")
     named = findings_by_node(discovery.findings)
     for plan in discovery.fabrics:
-        yield f"<h2>{html_text(plan.name)}</h2>\n<p>{html_text(plan.description)}</p>\n"
+        yield f"<h2>{html_words(plan.name)}</h2>\n<p>{html_words(plan.description)}</p>\n"
+        yield f'<p class="caption">{_CAPTION}</p>\n'
         yield _table(plan, marked_nodes(plan, named))
     if unplaced := "".join(_unplaced_nodes(discovery)):
         yield f"<h2>{UNPLACED_TITLE}</h2>\n<ul>\n{unplaced}</ul>\n"
-    yield f"<h2>fabrics.yaml</h2>\n{text_block('fabrics.yaml', discovery.text)}"
+    yield "<h2>fabrics.yaml</h2>\n"
+    if discovery.entries:
+        yield f'<p class="next">{html_sentence(_NEXT)}</p>\n'
+    yield text_block("fabrics.yaml", discovery.text)
 
 
 def _unplaced_nodes(discovery: Discovery) -> Iterator[str]:
     for name, reason in unplaced_nodes(discovery):
-        yield f"<li><b>{html_text(name)}</b>: {html_text(reason)}</li>\n"
+        yield f"<li><b>{html_words(name)}</b>: {html_words(reason)}</li>\n"
 
 
 def _table(plan: FabricPlan, groups: Sequence[MarkedNodes]) -> str:
@@ -72,7 +87,7 @@ def _row(group: MarkedNodes, devices: Sequence[str], *, is_named: bool) -> str:
     texts = (*machine_type, nodes.gpus or "unknown", nodes.firmware or "-")
     cells = "".join(f'<td class="words">{html_text(text)}</td>' for text in texts)
     port_cells = "".join(_cell(group, ports.get(device)) for device in devices)
-    head = f'<th scope="row" class="nodes">{html_text(nodes.title)}{_marks(group.marks)}</th>'
+    head = f'<th scope="row" class="nodes">{html_words(nodes.title)}{_marks(group.marks)}</th>'
     return f"<tr>{head}{cells}{port_cells}</tr>\n"
 
 
@@ -80,7 +95,9 @@ def _cell(group: MarkedNodes, port: ShownPort | None) -> str:
     if port is None:
         return "<td>-</td>"
     marks = group.marks_of(port)
-    sign = next((html_sign(mark.level) for mark in marks if not mark.words), "")
+    without_words = (mark.level for mark in marks if not mark.words)
+    level = "error" if port.condition == "missing" else next(without_words, None)
+    sign = html_sign(level) if level else ""
     text = f"({port.rate_or_state})" if port.condition == "unused" else port.rate_or_state
     signed = f"{sign} {html_text(text)}".lstrip()
     return f'<td class="{port.condition}">{signed}{_marks(marks)}</td>'

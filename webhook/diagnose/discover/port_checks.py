@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from webhook.diagnose.discover.plan import FabricPlan
 from webhook.diagnose.discover.ports import pci_key
@@ -12,7 +12,7 @@ from webhook.diagnose.discover.used_ports import most_common, used_devices, used
 from webhook.diagnose.tools.hardware import card_model, data_rate, link_capacity
 from webhook.diagnose.tools.observations import CardObservation, PcieLink
 from webhook.model.finding import Code, Finding, Location
-from webhook.model.names import counted
+from webhook.model.names import counted, natural_key, shortened_list
 
 # Cards, slots and cables that slow a fabric down, or soon will.
 
@@ -240,21 +240,28 @@ def slow_ports(plan: FabricPlan) -> Iterator[Finding]:
 
 def devices_missing(plan: FabricPlan) -> Iterator[Finding]:
     """Yield nodes with fewer devices than the most common number in the group."""
-    counts = {
-        node_ports.node.name: len(used_devices(node_ports, plan))
+    devices = {
+        node_ports.node.name: used_devices(node_ports, plan)
         for node_ports in plan.group.ports_of_nodes
     }
-    usual = most_common(counts.values())
-    complete = [*counts.values()].count(usual)
-    others = f"{counted(complete, 'other node')} {'has' if complete == 1 else 'have'}"
-    for node, count in counts.items():
-        if count < usual:
-            present = "is present" if count < 2 else "are present"  # noqa: PLR2004
+    usual = most_common(map(len, devices.values()))
+    complete = [names for names in devices.values() if len(names) == usual]
+    others = f"{counted(len(complete), 'other node')} {'has' if len(complete) == 1 else 'have'}"
+    for node, names in devices.items():
+        if len(names) < usual:
+            present = "is present" if len(names) < 2 else "are present"  # noqa: PLR2004
             text = (
-                f"{f'only {count}' if count else 'none'} of the fabric's devices {present}, but "
-                f"{others} {usual}"
+                f"{_missing(names, complete)}{f'only {len(names)}' if names else 'none'} of the "
+                f"fabric's devices {present}, but {others} {usual}"
             )
             yield CARD_MISSING.finding("error", text, location=Location(nodes=(node,)))
+
+
+def _missing(names: set[str], complete: Sequence[set[str]]) -> str:
+    """Name the devices that all complete nodes have in addition; "" if there is none."""
+    missing = sorted(set.intersection(*complete) - names, key=natural_key)
+    verb = "is" if len(missing) == 1 else "are"
+    return f"{shortened_list(missing)} {verb} missing: " if missing else ""
 
 
 def missing_gids(plan: FabricPlan) -> Iterator[Finding]:

@@ -157,6 +157,11 @@ class MergedNode(NamedTuple):
             return not self.cluster_node.gpu_resources and not self.cluster_node.claimable_gpus
         return self.properties.get("gpus") == "none"
 
+    @property
+    def with_gpus(self) -> bool:
+        """Whether it has GPUs, by its tools or its Node object; False if unknown."""
+        return bool(self.gpus) or (self.cluster_node is not None and not self.without_gpus)
+
 
 def rate_text(rate: float | None) -> str:
     """Return a rate as text: "400 Gb/s"."""

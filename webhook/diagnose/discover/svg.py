@@ -10,19 +10,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 from xml.sax.saxutils import quoteattr
 
+from webhook.diagnose.discover.box_drawing import draw_box, draw_frame
 from webhook.diagnose.discover.discovery import Discovery
 from webhook.diagnose.discover.marks import MarkedNodes, findings_by_node, marked_nodes
-from webhook.diagnose.discover.node_box import GAP, MARGIN, Box, box_width, draw_box
+from webhook.diagnose.discover.node_box import GAP, MARGIN, Box, box_width
 from webhook.diagnose.discover.plan import FabricPlan
 from webhook.diagnose.discover.site import rate_text
 from webhook.diagnose.discover.svg_parts import LETTER, path, rect, style, text
+from webhook.model.finding import Level
 from webhook.model.names import counted
 from webhook.text.escape import visible
+from webhook.text.terminal import SIGNS
 
 _WIDTH = 1120
-#: The heights of a fabric's title and of the bar for its network, and the space below the bar for
-#: the line to the ports.
-_TITLE, _SWITCH_H, _TRUNK_GAP = 30, 34, 26
+#: The heights of a fabric's title and of the bar for its network, and the space above a row.
+_TITLE, _SWITCH_H, _ROW_GAP = 30, 34, 16
 #: Kind of port or line → what it means.
 _PORT_LEGEND = {
     "fine": "Active",
@@ -35,6 +37,12 @@ _LINE_LEGEND = {
     "PIX": "at most one PCIe bridge to the GPU (PIX)",
     "PXB": "several PCIe bridges to the GPU (PXB)",
 }
+_SIGN_LEGEND: dict[Level, str] = {
+    "warning": "works, but should be corrected",
+    "unsure": "cannot be determined",
+    "error": "does not work as it should",
+}
+_GPU_LEGEND = "GPU, with its number in nvidia-smi"
 _LEGEND_LINE = 22
 
 
@@ -117,13 +125,17 @@ def _fabric(plan: FabricPlan, groups: Sequence[MarkedNodes], top: int) -> Iterat
 
 def _row(row: Sequence[MarkedNodes], top: int, *, is_last: bool) -> tuple[int, list[str]]:
     """Return the bottom of a row, and its boxes with their line to the network."""
-    trunk_x, trunk_y = MARGIN + 8, top + _TRUNK_GAP // 2 + 4
-    boxes = list(_boxes_in_row(row, top + _TRUNK_GAP + 10))
+    boxes = list(_boxes_in_row(row, top + _ROW_GAP))
+    trunk_x, trunk_y = MARGIN + 8, boxes[0].trunk_y
     bottom = max(box.y + box.height for box in boxes) + (GAP if is_last else 0)
     right = max(box.last_port for box in boxes)
     trunk = f"M{trunk_x} {top}V{trunk_y if is_last else bottom}M{trunk_x} {trunk_y}H{right}"
-    parts = [path(trunk, "trunk"), *(part for box in boxes for part in draw_box(box, trunk_y))]
-    return bottom, parts
+    frames = map(draw_frame, boxes)
+    return bottom, [
+        *frames,
+        path(trunk, "trunk"),
+        *(part for box in boxes for part in draw_box(box)),
+    ]
 
 
 def _rows(groups: Iterable[MarkedNodes]) -> list[list[MarkedNodes]]:
@@ -149,13 +161,20 @@ def _boxes_in_row(row: Sequence[MarkedNodes], y: int) -> Iterator[Box]:
 
 
 def _legend(groups: Iterable[MarkedNodes], top: int) -> _Strip:
-    """Explain the kinds of ports and lines that are drawn, in as many lines as needed."""
+    """Explain the ports, GPUs, lines and signs that are drawn, in as many lines as needed."""
+    groups = list(groups)
     ports = [port for marked in groups for port in marked.nodes.ports]
     conditions = {"down" if port.condition == "slow" else port.condition for port in ports}
     distances = {distance for port in ports for _, distance in port.links}
     symbols = [
         *(("port", kind, meaning) for kind, meaning in _PORT_LEGEND.items() if kind in conditions),
+        *([("port", "gpu", _GPU_LEGEND)] if any(map(_has_gpus, groups)) else ()),
         *(("line", kind, meaning) for kind, meaning in _LINE_LEGEND.items() if kind in distances),
+        *(
+            (SIGNS[level].text, level, meaning)
+            for level, meaning in _SIGN_LEGEND.items()
+            if level in set(_levels(groups))
+        ),
     ]
     parts: list[str] = []
     x, y = MARGIN, top + MARGIN // 2
@@ -163,8 +182,28 @@ def _legend(groups: Iterable[MarkedNodes], top: int) -> _Strip:
         width = 26 + round(len(meaning) * LETTER * 0.85) + GAP
         if x + width > _WIDTH:
             x, y = MARGIN, y + _LEGEND_LINE
-        line = path(f"M{x} {y + 7}h18", kind.lower())
-        parts.append(rect(x, y, 18, 14, kind) if symbol == "port" else line)
+        parts.append(_symbol(symbol, kind, x, y))
         parts.append(text(x + 26, y + 11, meaning, "soft"))
         x += width
     return _Strip(top, y + _LEGEND_LINE + MARGIN // 2, parts)
+
+
+def _symbol(symbol: str, kind: str, x: int, y: int) -> str:
+    """Draw what the legend explains: a port or a GPU, a line, or the sign of a level."""
+    if symbol == "port":
+        return rect(x, y, 18, 14, kind)
+    if symbol == "line":
+        return path(f"M{x} {y + 7}h18", kind.lower())
+    return text(x + 9, y + 11, symbol, f"mid {kind}")
+
+
+def _has_gpus(marked: MarkedNodes) -> bool:
+    nodes = marked.nodes
+    return nodes.gpu_count > 0 or any(port.gpus for port in nodes.ports)
+
+
+def _levels(groups: Iterable[MarkedNodes]) -> Iterator[Level]:
+    """Yield the levels whose signs are drawn."""
+    for marked in groups:
+        for marks in (marked.marks, *marked.marks_by_device.values()):
+            yield from (mark.level for mark in marks)

@@ -30,8 +30,8 @@ _RULES = """
 .site .unused{fill:var(--box);stroke:var(--line);stroke-dasharray:4 3}
 .site .error{fill:var(--error);font-weight:600}.site .warning{fill:var(--warning);font-weight:600}
 .site .unsure{fill:var(--unsure);font-weight:600}
-.site path{fill:none!important;stroke:var(--line);stroke-width:1}
-.site path.pix{stroke-width:1.75}.site path.pxb{stroke-dasharray:2 3}
+.site path{fill:none!important;stroke:var(--wire);stroke-width:1}
+.site path.pix{stroke-width:1.75}.site path.pxb{stroke-width:1.5;stroke-dasharray:2 3}
 .site path.fine{stroke:var(--ok);stroke-width:2}
 .site path.trunk{stroke:var(--accent);stroke-width:2}
 .site path.slow{stroke:var(--error);stroke-width:2}

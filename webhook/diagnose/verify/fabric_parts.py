@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from webhook.diagnose.verify.matrix import MatrixCell, PairMatrix
+from webhook.diagnose.verify.matrix import PairMatrix
 from webhook.diagnose.verify.results import BenchmarkResult, NodePair
 from webhook.model.finding import Code, Level
 
@@ -51,7 +51,7 @@ _ENOUGH = 2
 
 
 class PairMeasurement(NamedTuple):
-    """The worst result on a device of a pair."""
+    """A result on a device of a pair."""
 
     ends: NodePair
     device: str | None
@@ -119,21 +119,17 @@ class HealthyPairs:
 
 
 def pair_measurements(matrix: PairMatrix) -> list[PairMeasurement]:
-    """Return the worst results on pairs of two nodes, device by device."""
+    """Return the results on pairs of two nodes, device by device; unsure ones are left out.
+
+    Each result counts, so that the counts of suspects add up to those of the whole run.
+    """
     return [
-        measurement
+        PairMeasurement(cell.pair, series.device, result)
         for series, cells in matrix.cells_by_series.items()
         for cell in cells.values()
-        if (measurement := _pair_measurement(series.device, cell))
+        for result in cell.results
+        if result.finding.level != "unsure" and cell.pair.client != cell.pair.server
     ]
-
-
-def _pair_measurement(device: str | None, cell: MatrixCell) -> PairMeasurement | None:
-    """Return the worst result, unsure ones left out; None if there is no other."""
-    results = tuple(result for result in cell.results if result.finding.level != "unsure")
-    if not results or cell.pair.client == cell.pair.server:
-        return None
-    return PairMeasurement(cell.pair, device, cell._replace(results=results).worst)
 
 
 def parts_of(measurement: PairMeasurement) -> Iterator[FabricPart]:

@@ -84,9 +84,9 @@ class _FaultSearch:
         self.suspects: list[Finding] = []
         self._order = {node: index for index, node in enumerate(matrix.nodes)}
         self._measurements = pair_measurements(matrix)
-        cell_count = sum(map(len, matrix.cells_by_series.values()))
-        #: Whether cells are unsure, or are of a node with itself.
-        self._has_cells_left_out = cell_count > len(self._measurements)
+        result_count = sum(len(cell.results) for cell in matrix.cells.values())
+        #: Whether results are unsure, or are of a node with itself.
+        self._has_results_left_out = result_count > len(self._measurements)
         self._unexplained = [
             measurement for measurement in self._measurements if measurement.level in _BAD
         ]
@@ -116,7 +116,7 @@ class _FaultSearch:
     def name_all_nodes(self) -> None:
         """Add a single suspect for all nodes if no measurement is good or undecided."""
         unexplained = self._unexplained
-        any_good = self._has_cells_left_out or any(
+        any_good = self._has_results_left_out or any(
             measurement.level not in _BAD for measurement in self._measurements
         )
         if (

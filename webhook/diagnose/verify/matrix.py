@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import NamedTuple
 
 from webhook.diagnose.verify.output import title_of
@@ -33,10 +33,14 @@ class MatrixCell(NamedTuple):
 
     @property
     def number_text(self) -> str:
-        """The worst number, in Gb/s unless "µs" follows; "" without a number."""
+        """The worst number, in Gb/s unless "µs" follows.
+
+        Without a number: how many results are as bad, or "" if it is a single one.
+        """
         result = self.worst
         if result.graded_figure is None:
-            return ""
+            alike = sum(other.finding.level == self.level for other in self.results)
+            return str(alike) if alike > 1 else ""
         return short_number(result.graded_figure) + (" µs" if result.gbps is None else "")
 
 
@@ -145,8 +149,11 @@ class PairStatement(NamedTuple):
 
     @property
     def names(self) -> list[str]:
-        """The names of the pairs, without repetition."""
-        return [pair_title(pair) for pair in dict.fromkeys(self.pairs)]
+        """The names of the pairs, without repetition: "a → b", or "a → b (2 results)"."""
+        return [
+            pair_title(pair) + (f" ({count} results)" if count > 1 else "")
+            for pair, count in Counter(self.pairs).items()
+        ]
 
 
 class FindingGroup(NamedTuple):

@@ -7,6 +7,7 @@ the reason and the remedy.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
 from webhook.diagnose.verify.fault_localization import localize_faults
@@ -33,16 +34,18 @@ from webhook.text.web_page import (
     finding_list,
     html_sign,
     html_text,
+    html_words,
     remedy,
     scrolling,
 )
 
 _STYLE = Path(__file__).with_name("matrix_page.css")
-_LEAD = "Measured bandwidths and latencies between nodes, compared with what the fabric can carry."
 _SIGN_LEGEND = (
     f"{', '.join(f'{SIGNS[level].text} {level}' for level in LEVELS if level != 'info')}, "
-    "· not measured; a cell that is not ok links to its finding"
+    "· not measured; ✘ 2 means two results without a number; a cell that is not ok links to its "
+    "finding"
 )
+_MATRIX_CAPTION = "Gb/s; rows are clients, which send, and columns are servers"
 #: The most nodes whose names fit side by side above their columns.
 _SIDE_BY_SIDE = 8
 #: The most statements of a code, and the most pairs of a sentence, that are written out.
@@ -50,9 +53,9 @@ _MAX_STATEMENTS = 30
 _MAX_PAIRS = 12
 
 
-def matrix_page(report: RunReport) -> str:
-    """Return the page."""
-    return "".join(_Page(report).parts())
+def matrix_page(report: RunReport, written_at: datetime, namespace: str) -> str:
+    """Return the page, with the time and the namespace of the run in its header."""
+    return "".join(_Page(report).parts(written_at, namespace))
 
 
 class _Page:
@@ -66,22 +69,33 @@ class _Page:
             group_key(group.finding): f"c{number}" for number, group in enumerate(self._groups, 1)
         }
 
-    def parts(self) -> Iterator[str]:
+    def parts(self, written_at: datetime, namespace: str) -> Iterator[str]:
         """Yield the page in order."""
         report, worst = self._report, self._report.evaluation.worst
         heading = Heading(
             "rdma-webhook verify run",
             f"{report.fabric}: {report.name}",
-            f'<span class="{worst.level}">{html_sign(worst.level)} {html_text(report.fabric)}: '
+            f'<span class="{worst.level}">{html_sign(worst.level)} {html_words(report.fabric)}: '
             f"{worst.level} ({html_text(worst.code)})</span>",
-            _LEAD,
+            written_at,
+            self._lead,
+            (("namespace", namespace), ("image", report.image)),
         )
         return document(heading, _STYLE, self._main())
 
+    @property
+    def _lead(self) -> str:
+        """What the page shows: latencies only where a result has one."""
+        results = self._report.evaluation.results
+        latencies = any(result.latency_us is not None for result in results)
+        measured = "bandwidths and latencies" if latencies else "bandwidths"
+        return f"Measured {measured} between nodes, compared with what the fabric can carry."
+
     def _main(self) -> Iterator[str]:
+        if self._report.findings:
+            yield from finding_list(self._report.findings, "banner")
         yield from self._facts()
-        suspects = [*localize_faults(self._matrix), *self._report.findings]
-        if suspects:
+        if suspects := localize_faults(self._matrix):
             yield f"<h2>{SUSPECTS}</h2>\n"
             yield from finding_list(suspects)
         yield from self._tables()
@@ -98,7 +112,6 @@ class _Page:
             "Nodes": str(len(self._matrix.nodes)),
             "Pairs": str(len(self._matrix.cells)),
             "Results": tally(evaluation.levels),
-            "Image": report.image,
             "Expected": "; ".join(expectations(evaluation)),
             "Signs": _SIGN_LEGEND if self._matrix.cells else "",
         }
@@ -114,23 +127,26 @@ class _Page:
         if not is_dense(matrix):
             yield from self._list()
             return
+        yield f'<h2>Matrix</h2>\n<p class="caption">{_MATRIX_CAPTION}</p>\n'
         cells_by_series = matrix.cells_by_series
         if len(cells_by_series) > 1:
             yield from self._table("All devices: the worst of each pair", matrix.cells)
+        yield '<div class="devices">\n'
         for series, cells in cells_by_series.items():
             yield from self._table(series.title, cells)
+        yield "</div>\n"
 
     def _table(self, title: str, cells: Cells) -> Iterator[str]:
         """Yield a heat map: a row for each client, a column for each server."""
-        nodes = self._matrix.nodes
-        css_class = ' class="many"' if len(nodes) > _SIDE_BY_SIDE else ""
-        yield f"<h2>{html_text(title)}</h2>\n"
-        yield scrolling(title, "".join(self._heat_map(cells, css_class)))
+        many = len(self._matrix.nodes) > _SIDE_BY_SIDE
+        yield f"<div><h3>{html_words(title)}</h3>\n"
+        heat_map = "".join(self._heat_map(cells, ' class="many"' if many else ""))
+        yield scrolling(title, heat_map, "wide" if many else "")
+        yield "</div>\n"
 
     def _heat_map(self, cells: Cells, css_class: str) -> Iterator[str]:
         nodes = self._matrix.nodes
         yield f"<table{css_class}>\n"
-        yield "<caption>Gb/s; rows are clients, which send, and columns are servers</caption>\n"
         yield "<thead><tr><td></td>"
         for number, node in enumerate(nodes, 1):
             name = html_text(node)
@@ -146,20 +162,21 @@ class _Page:
 
     def _list(self) -> Iterator[str]:
         """Yield a table with a row for each pair, and a column for each device."""
-        yield "<h2>Pairs</h2>\n"
+        yield '<h2>Pairs</h2>\n<p class="caption">Gb/s</p>\n'
         yield scrolling("Pairs", "".join(self._rows_of_pairs()))
 
     def _rows_of_pairs(self) -> Iterator[str]:
         cells_by_series = self._matrix.cells_by_series
-        yield "<table>\n<caption>Gb/s</caption>\n"
+        yield "<table>\n"
         yield '<thead><tr><th scope="col">client</th><th scope="col">server</th>'
         yield "".join(
             f'<th scope="col">{html_text(series.title)}</th>' for series in cells_by_series
         )
         yield "</tr></thead>\n<tbody>\n"
         for pair in self._matrix.cells:
-            yield f'<tr><th scope="row">{html_text(pair.client)}</th>'
-            yield f'<th scope="row">{html_text(pair.server)}</th>'
+            client, server = html_text(pair.client), html_text(pair.server)
+            yield f'<tr><th scope="row" title="{client}">{client}</th>'
+            yield f'<th scope="row" title="{server}">{server}</th>'
             yield "".join(self._cell(cells.get(pair)) for cells in cells_by_series.values())
             yield "</tr>\n"
         yield "</tbody></table>"
@@ -200,6 +217,8 @@ def _finding_group(group: FindingGroup, anchor: str) -> Iterator[str]:
 
 
 def _statement(statement: PairStatement) -> str:
-    test_text = f"{statement.test_title}, " if statement.test_title else ""
-    subject = f"{test_text}{shortened_list(statement.names, _MAX_PAIRS)}"
-    return f"<li><b>{html_text(subject)}:</b> {html_text(statement.text)}</li>\n"
+    """Return a sentence with its subject in bold: the test, or the pairs if it is unknown."""
+    pairs = html_words(shortened_list(statement.names, _MAX_PAIRS))
+    title = statement.test_title
+    subject = f"<b>{html_words(title)}</b>, {pairs}" if title else f"<b>{pairs}</b>"
+    return f"<li>{subject}: {html_words(statement.text)}</li>\n"

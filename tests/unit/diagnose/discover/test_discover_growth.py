@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import partial
 
 import pytest
@@ -36,7 +37,7 @@ def _everything(node: Node, count: int) -> None:
     discover_form(discovery)
     plugin_files(discovery.accepted_fabrics, DiscoverOptions())
     picture(discovery)
-    site_page(discovery)
+    site_page(discovery, datetime(2026, 11, 29, tzinfo=UTC))
 
 
 @pytest.mark.parametrize("node", SITES.values(), ids=SITES)

@@ -657,7 +657,7 @@ def test_a_missing_card_is_an_error() -> None:
         {"n1": two_devices, "n2": two_devices, "n3": observed(port("mlx5_0"), gpus())}
     )
     assert messages(discovery, "error") == [
-        "n3: only 1 of the fabric's devices is present, but 2 other nodes have 2"
+        "n3: mlx5_1 is missing: only 1 of the fabric's devices is present, but 2 other nodes have 2"
     ]
 
 
@@ -667,9 +667,10 @@ def test_the_number_of_missing_cards_is_in_the_text() -> None:
     full = observed(*map(port, names), gpus())
     two, other = observed(*map(port, names[:2]), gpus()), observed(down("mlx5_9"), gpus())
     discovery = discovered({"n1": full, "n2": full, "n3": full, "n4": two, "n5": other})
+    others = "but 3 other nodes have 3"
     assert messages(discovery, "error") == [
-        "n4: only 2 of the fabric's devices are present, but 3 other nodes have 3",
-        "n5: none of the fabric's devices is present, but 3 other nodes have 3",
+        f"n4: mlx5_2 is missing: only 2 of the fabric's devices are present, {others}",
+        f"n5: {', '.join(names)} are missing: none of the fabric's devices is present, {others}",
     ]
     (text,) = messages(discovered({"n1": full, "n2": two}), "error")
     assert text.endswith("but 1 other node has 3")
@@ -763,3 +764,17 @@ def test_a_gpu_with_two_products_has_none(products: tuple[str, str]) -> None:
     values = "1 NVIDIA-H100-80GB-HBM3 (node.txt:1) and 1 Tesla-V100-SXM2-32GB (node.txt:1)"
     message = f"n1: nvidia-smi -L shows two values for the GPUs: {values}"
     assert messages(discovery, "warning") == [message]
+
+
+def test_faults_of_nodes_with_gpus_come_first() -> None:
+    """Of equal severity: a node without GPUs follows, and so does a node whose GPUs are unknown."""
+    nodes = {
+        "login": observed(node_property("gpus", "none")),
+        "new": observed(),
+        "z1": observed(port("mlx5_0"), port("mlx5_1"), gpus()),
+        "z2": observed(down("mlx5_0"), port("mlx5_1"), gpus()),
+    }
+    named = [finding.location.nodes for finding in discovered(nodes).findings]
+    levels = [finding.level for finding in discovered(nodes).findings]
+    assert named[:2] == [("z2",), ("login", "new")]
+    assert levels[:2] == ["error", "error"]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
-from typing import Any
+from datetime import datetime, timedelta, timezone
+from typing import Any, Literal
 from xml.etree import ElementTree as ET
+
+import pytest
 
 from tests.unit.diagnose.discover.observed_nodes import (
     IBSTAT,
@@ -18,12 +22,21 @@ from tests.unit.diagnose.discover.observed_nodes import (
     port,
 )
 from tests.unit.diagnose.verify.page_tables import tables_of
+from webhook import __version__
+from webhook.diagnose.discover.discovery import Discovery
 from webhook.diagnose.discover.page import site_page
 from webhook.diagnose.discover.svg import picture, picture_strips
+from webhook.diagnose.discover.svg_parts import style
 from webhook.diagnose.tools.observations import CounterObservation
 from webhook.model.finding import Finding, Location
+from webhook.text.web_page import colors
 
 _SVG = "{http://www.w3.org/2000/svg}"
+
+
+def page_of(discovery: Discovery) -> str:
+    """Return the page, written at five past one in Berlin."""
+    return site_page(discovery, datetime(2026, 11, 29, 13, 5, tzinfo=timezone(timedelta(hours=1))))
 
 
 def words(svg: str) -> list[str]:
@@ -50,9 +63,14 @@ def test_ports_show_their_rate_or_state() -> None:
         "n2": observed(down("mlx5_0"), bond, gpus(number=2), near("GPU0", "mlx5_0")),
     }
     texts = words(picture(discovered(nodes)))
-    assert {"n1", "n2", "200 Gb/s", "✘ Down", "unused, 10", "InfiniBand network, 200 Gb/s"} <= {
-        *texts
-    }
+    assert {
+        "n1",
+        "n2",
+        "200 Gb/s",
+        "✘ Down",
+        "unused, 10 Gb/s",
+        "InfiniBand network, 200 Gb/s",
+    } <= {*texts}
 
 
 def test_equal_nodes_are_drawn_once() -> None:
@@ -70,7 +88,7 @@ def test_names_from_nodes_are_escaped() -> None:
     discovery = discovered(nodes)
     svg = picture(discovery)
     assert "<script>&\\u202e" in words(svg)
-    page = site_page(discovery)
+    page = page_of(discovery)
     assert "<script>" not in page
     assert "&lt;script&gt;&amp;\\u202e" in page
     assert "\u202e" not in page
@@ -78,7 +96,7 @@ def test_names_from_nodes_are_escaped() -> None:
 
 def test_the_page_needs_nothing_else() -> None:
     """No script and no reference to another file; its policy would stop both."""
-    page = site_page(discovered({"n1": observed(port("mlx5_0"), gpus())}))
+    page = page_of(discovered({"n1": observed(port("mlx5_0"), gpus())}))
     assert "default-src 'none'" in page
     assert "src=" not in page
     assert "href=" not in page
@@ -89,16 +107,16 @@ def test_the_page_needs_nothing_else() -> None:
 def test_the_page_has_the_findings() -> None:
     """Each has its level, its nodes, its text and its remedy; the title counts them."""
     nodes = {"n<1": observed(port("mlx5_0"), gpus()), "n2": observed(down("mlx5_0"), gpus())}
-    page = site_page(discovered(nodes))
+    page = page_of(discovered(nodes))
     assert "<h1>2 nodes, 1 fabric, 1 error</h1>" in page
     assert "<h2>What to fix first</h2>" in page
     sign = '<span class="sign" aria-hidden="true">✘</span><i>error</i>'
-    assert f'<li class="error">{sign} <b>n2:</b> mlx5_0 is Down <code' in page
+    assert f'<li class="error">{sign}<div><b>n2:</b> mlx5_0 is Down <code' in page
     assert '<code class="soft">PortIsDown</code><p class="remedy">Check the cable' in page
     assert page.index("What to fix first") < page.index("<svg")
-    page = site_page(discovered({"n<1": observed(port("mlx5_0", state=None), gpus())}))
+    page = page_of(discovered({"n<1": observed(port("mlx5_0", state=None), gpus())}))
     assert "<h2>Findings</h2>" in page
-    assert "<i>warning</i> <b>n&lt;1:</b> the state of" in page
+    assert "<i>warning</i><div><b>n&lt;1:</b> the state of" in page
 
 
 def test_no_fabric_is_a_picture_too() -> None:
@@ -124,11 +142,11 @@ def test_many_ports_stay_inside_their_box() -> None:
 
 def test_many_long_names_fit_into_their_box() -> None:
     """The title has as many names as fit, and the number of all; the tooltip has the report's."""
-    name = "gpu-superpod-rack{:02}.cluster.example.com"
+    name = "gpu-superpod-rack{:02}.cluster.some-sites.example.com"
     nodes = {name.format(at): observed(port("mlx5_0"), gpus()) for at in range(64)}
     svg = picture(discovered(nodes))
     first, second = name.format(0), name.format(1)
-    assert f"</title>64 nodes: {first[:29]}…</text>" in svg
+    assert f"</title>64 nodes: {first[:48]}…</text>" in svg
     assert f"<title>{first}, {second}, {name.format(2)} and 61 more (64 nodes)</title>" in svg
 
 
@@ -150,36 +168,36 @@ def test_without_gpus_there_is_no_room_for_them() -> None:
         assert match
         return int(match[1])
 
-    assert height(gpus(number=1)) - height() == 64
+    assert height(gpus(number=1)) - height() == 78
 
 
 def test_lines_pass_a_second_row_of_ports() -> None:
-    """The line from a first-row port to its GPU passes next to the second row, not under it."""
+    """The line from a first-row port to its GPU passes left of the second row, not under it."""
     names = [f"mlx5_{at}" for at in range(16)]
     near_all = [near(f"GPU{at // 2}", name) for at, name in enumerate(names)]
     nodes = {"n1": observed(*map(port, names), near_all, gpus())}
     drawn = re.findall(r'class="pix" d="([^"]+)"', picture(discovered(nodes)))
-    next_to = [path for path in drawn if re.fullmatch(r"M\d+ \d+h-2V\d+L\d+ \d+", path)]
-    below = [path for path in drawn if re.fullmatch(r"M\d+ \d+V\d+L\d+ \d+", path)]
+    next_to = [path for path in drawn if re.fullmatch(r"M\d+ \d+V\d+H\d+V\d+L\d+ \d+V\d+", path)]
+    below = [path for path in drawn if re.fullmatch(r"M\d+ \d+V\d+L\d+ \d+V\d+", path)]
     assert (len(next_to), len(below)) == (8, 8)
 
 
 def test_the_page_lists_nodes_in_no_fabric() -> None:
     """Each has its reason, as in the report."""
     nodes = {"n1": observed(port("mlx5_0"), gpus()), "n2": observed(gpus())}
-    page = site_page(discovered(nodes))
+    page = page_of(discovered(nodes))
     nodes_without = "<ul>\n<li><b>n2</b>: no tool shows an RDMA device</li>\n</ul>"
     assert f"<h2>Nodes without a fabric</h2>\n{nodes_without}" in page
-    assert "without a fabric" not in site_page(discovered({"n1": nodes["n1"]}))
+    assert "without a fabric" not in page_of(discovered({"n1": nodes["n1"]}))
 
 
 def test_a_known_machine_type_is_shown() -> None:
     """Without any, the table has no column for it."""
     nodes = {"n1": observed(port("mlx5_0"), gpus(), node_property("product", "DGXA100"))}
-    page = site_page(discovered(nodes))
+    page = page_of(discovered(nodes))
     assert headings(page)[:3] == ["Nodes", "Machine type", "GPUs"]
     assert row(page, "n1")[:2] == ["DGX A100", "8 NVIDIA-A100-SXM4-40GB"]
-    page = site_page(discovered({"n1": observed(port("mlx5_0"), gpus())}))
+    page = page_of(discovered({"n1": observed(port("mlx5_0"), gpus())}))
     assert headings(page)[:2] == ["Nodes", "GPUs"]
     assert row(page, "n1")[0] == "8 NVIDIA-A100-SXM4-40GB"
 
@@ -224,13 +242,18 @@ def test_a_tooltip_has_what_is_known_of_a_port() -> None:
 def test_the_legend_explains_what_is_drawn_and_nothing_else() -> None:
     """A fabric without faults has one kind of port."""
     nodes = {"n1": observed(port("mlx5_0"), gpus(number=1), near("GPU0", "mlx5_0"))}
-    meanings = ["Active", "at most one PCIe bridge to the GPU (PIX)"]
-    assert words(picture(discovered(nodes)))[-2:] == meanings
+    gpu = "GPU, with its number in nvidia-smi"
+    meanings = ["Active", gpu, "at most one PCIe bridge to the GPU (PIX)"]
+    assert words(picture(discovered(nodes)))[-3:] == meanings
     complete = [port("mlx5_0"), port("mlx5_1"), port("mlx5_2")]
     slow = [*complete[:2], port("mlx5_2", rate_gbps=100.0)]
     nodes = {"n1": observed(complete, gpus()), "n2": observed(slow, gpus())}
-    meanings = ["Active", "not Active, or slower than the fabric"]
-    assert words(picture(discovered(nodes)))[-2:] == meanings
+    signs = ["✘", "does not work as it should"]
+    meanings = ["Active", "not Active, or slower than the fabric", gpu, *signs]
+    assert words(picture(discovered(nodes)))[-5:] == meanings
+    counter = CounterObservation(IBSTAT, "mlx5_0", 1, "symbol_error", 1)
+    svg = picture(discovered({"n1": observed(port("mlx5_0"), counter)}))
+    assert words(svg)[-3:] == ["Active", "!", "works, but should be corrected"]
 
 
 def test_a_missing_card_is_drawn() -> None:
@@ -240,9 +263,13 @@ def test_a_missing_card_is_drawn() -> None:
     svg = picture(discovered(nodes))
     assert svg.count('class="missing"') == 2  # and in the legend
     assert paths(svg, "missing") == []
-    assert "missing" in words(svg)
-    line = "✘ only 1 of the fabric's devices is present, but 2 other nodes have 2"
-    assert any(text.endswith(line) or text.startswith(line[:36]) for text in words(svg))
+    assert "✘ missing" in words(svg)
+    line = (
+        "✘ mlx5_0 is missing: only 1 of the fabric's devices is present, but 2 other nodes have 2"
+    )
+    assert any(text.endswith(line) or text.startswith(line[:30]) for text in words(svg))
+    page = page_of(discovered(nodes))
+    assert row(page, "n3✘error CardMissing")[-2:] == ["✘error missing", "200"]
 
 
 def test_words_of_findings_make_ports_higher() -> None:
@@ -312,7 +339,7 @@ def test_the_line_of_the_network_reaches_the_last_row() -> None:
         assert start < turn <= end
     assert bottoms[0][1] == bottoms[1][0]
     assert bottoms[1][1] == bottoms[2][0]
-    assert bottoms[2][1] - bottoms[2][0] == 17
+    assert bottoms[2][1] - bottoms[2][0] == 48
 
 
 def test_a_marked_cell_has_its_sign() -> None:
@@ -326,7 +353,7 @@ def test_a_marked_cell_has_its_sign() -> None:
             CounterObservation(IBSTAT, "mlx5_1", 1, "symbol_error", 1),
         ),
     }
-    page = site_page(discovered(nodes))
+    page = page_of(discovered(nodes))
     assert headings(page) == ["Nodes", "GPUs", "Firmware", "mlx5_0", "mlx5_1"]
     assert row(page, "n1")[-2:] == ["200", "200"]
     assert row(page, "n2")[-2:] == ["✘error Down", "200!warning errors counted"]
@@ -335,17 +362,17 @@ def test_a_marked_cell_has_its_sign() -> None:
 def test_firmware_that_does_not_fit_has_its_own_line() -> None:
     """It is not cut: a finding may be about it."""
     for product, lines in (
-        ("A100", ["8 A100, firmware 20.38.1900"]),
-        ("NVIDIA A100-SXM4-40GB", ["8 NVIDIA-A100-SXM4-40GB", "firmware 20.38.1900"]),
+        ("A100", ["1 A100, firmware 20.38.1900"]),
+        ("NVIDIA A100-SXM4-40GB", ["1 NVIDIA-A100-SXM4-40GB", "firmware 20.38.1900"]),
     ):
-        nodes = {"n1": observed(port("mlx5_0", firmware="20.38.1900"), gpus(product))}
+        nodes = {"n1": observed(port("mlx5_0", firmware="20.38.1900"), gpus(product, 1))}
         texts = words(picture(discovered(nodes)))
-        assert texts[texts.index("n1") + 1 :][: len(lines)] == lines
+        assert [text for text in texts if "A100" in text or "firmware" in text][1:] == lines
 
 
 def test_firmware_has_its_own_line_only_where_it_needs_one() -> None:
-    """A box for a port and eight GPUs has room for forty letters."""
-    for length, count in ((17, 1), (18, 2)):
+    """A box for a port and eight GPUs has room for 59 letters."""
+    for length, count in ((36, 1), (37, 2)):
         nodes = {"n1": observed(port("mlx5_0", firmware="20.38.1900"), gpus("X" * length))}
         texts = words(picture(discovered(nodes)))
         assert len([text for text in texts if "firmware" in text or "XXX" in text][1:]) == count
@@ -356,8 +383,8 @@ def test_no_gpu_is_below_an_unused_port() -> None:
     bond = ethernet("mlx5_bond_0", rate_gbps=10.0, device_id=0x1015)
     topology = [near("GPU0", "mlx5_0"), near("GPU1", "mlx5_bond_0", "NODE")]
     svg = picture(discovered({"n1": observed(port("mlx5_0"), bond, gpus(number=2), topology)}))
-    first, second = (int(x) for x in re.findall(r'<rect class="gpu" x="(\d+)"', svg))
-    assert second - first == 38
+    (first, *_), (second, *_) = boxes_of(svg, "gpu")
+    assert second - first == 56
 
 
 def test_the_legend_has_as_many_lines_as_it_needs() -> None:
@@ -369,6 +396,136 @@ def test_the_legend_has_as_many_lines_as_it_needs() -> None:
     nodes = {f"n{at}": observed(ports, bond, gpus(), topology) for at in range(2)}
     *_, legend = picture_strips(discovered({**nodes, "n2": observed(lacking, bond, gpus())}))
     drawn = re.findall(r'<text class="soft" x="(\d+)" y="(\d+)">([^<]*)<', legend)
-    assert len(drawn) == 6
+    assert len(drawn) == 8
     assert len({y for _, y, _ in drawn}) == 2
     assert all(int(x) + 6.5 * len(meaning) < 1120 for x, _, meaning in drawn)
+
+
+def test_the_header_has_the_time_and_the_version() -> None:
+    """The time is in UTC."""
+    page = page_of(discovered({"n1": observed(port("mlx5_0"))}))
+    assert f"discover {__version__} · " in page
+    assert '<span class="whole">2026-11-29</span> 12:05 UTC</p>' in page
+
+
+def test_the_page_says_what_to_do_with_the_file() -> None:
+    """Unless it has no fabric."""
+    sentence = '<p class="next">Next: '
+    assert sentence in page_of(discovered({"n1": observed(port("mlx5_0"), gpus())}))
+    assert sentence not in page_of(discovered({"n1": observed(gpus())}))
+
+
+def boxes_of(svg: str, *kinds: str) -> list[tuple[int, int, int, int]]:
+    """Return the left, top, right and bottom of rectangles of some kinds, without the legend's."""
+    pattern = r'<rect class="(\w+)" x="(\d+)" y="(\d+)" width="(\d+)" height="(\d+)"'
+    drawn = re.findall(pattern, svg)
+    sizes = [tuple(map(int, numbers)) for kind, *numbers in drawn if kind in kinds]
+    return [(x, y, x + width, y + height) for x, y, width, height in sizes if width > 18]
+
+
+def points_of(line: str) -> list[tuple[float, float]]:
+    """Return points along a line, a pixel apart or less."""
+    points: list[tuple[float, float]] = []
+    x = y = 0.0
+    for command, first, second in re.findall(r"([MLVvH])(-?\d+)(?: (-?\d+))?", line):
+        to = {
+            "V": (x, float(first)),
+            "v": (x, y + float(first)),
+            "H": (float(first), y),
+        }.get(command) or (float(first), float(second))
+        steps = 1 if command == "M" else round(max(abs(to[0] - x), abs(to[1] - y)))
+        start = to if command == "M" else (x, y)
+        points += [
+            (start[0] + (to[0] - start[0]) * at / steps, start[1] + (to[1] - start[1]) * at / steps)
+            for at in range(steps + 1)
+        ]
+        x, y = to
+    return points
+
+
+def distance(point: tuple[float, float], box: tuple[int, int, int, int]) -> float:
+    """Return the distance of a point from a box; 0 inside."""
+    left, top, right, bottom = box
+    across = max(left - point[0], 0, point[0] - right)
+    along = max(top - point[1], 0, point[1] - bottom)
+    return math.hypot(across, along)
+
+
+@pytest.mark.parametrize("count", [8, 16])
+def test_lines_keep_clear_of_other_boxes(count: int) -> None:
+    """A line touches the port and the GPU at its ends, and keeps 12 pixels from all others."""
+    names = [f"mlx5_{at}" for at in range(count)]
+    ports = [port(name) for name in names]
+    topology = [
+        near(f"GPU{at * 8 // count ^ other}", name, "PXB" if other else "PIX")
+        for at, name in enumerate(names)
+        for other in (0, 1)
+    ]
+    bond = ethernet("mlx5_bond_0", rate_gbps=10.0, device_id=0x1015)
+    svg = picture(discovered({"n1": observed(ports, bond, gpus(), topology)}))
+    drawn = boxes_of(svg, "fine", "gpu", "unused")
+    assert len(drawn) == count + 8 + 1
+    legend = "h18"
+    to_gpus = [line for kind in ("pix", "pxb") for line in paths(svg, kind) if legend not in line]
+    assert len(to_gpus) == 2 * count
+    for line in (*to_gpus, *paths(svg, "fine")):
+        points = points_of(line)
+        near_boxes = [box for box in drawn if min(distance(at, box) for at in points) < 12]
+        ends = [box for box in drawn if 0 in (distance(points[0], box), distance(points[-1], box))]
+        assert near_boxes == ends
+    for line in to_gpus:
+        left, _, right, bottom = min(drawn, key=lambda box: distance(points_of(line)[0], box))
+        assert points_of(line)[0] == ((left + right) / 2, bottom)
+
+
+def test_unused_devices_are_below_all_others() -> None:
+    """They are not among the ports of the fabric, nor where lines to GPUs are."""
+    bonds = [ethernet(f"mlx5_bond_{at}", rate_gbps=10.0, device_id=0x1015) for at in range(9)]
+    nodes = {"n1": observed(port("mlx5_0"), bonds, gpus(number=1), near("GPU0", "mlx5_0"))}
+    svg = picture(discovered(nodes))
+    (_, _, _, gpu_bottom), *_ = boxes_of(svg, "gpu")
+    unused = boxes_of(svg, "unused")
+    assert len(unused) == 9
+    assert min(top for _, top, _, _ in unused) == gpu_bottom + 24
+    (_, _, right, bottom) = boxes_of(svg, "node")[0]
+    assert max(box[2] for box in unused) < right
+    assert max(box[3] for box in unused) < bottom - 24
+
+
+def test_names_are_at_the_top_left_of_their_box() -> None:
+    """Above the line of the network, which crosses no name."""
+    svg = picture(discovered({"n1": observed(port("mlx5_0"), gpus(number=1))}))
+    (left, top, _, _), *_ = boxes_of(svg, "node")
+    assert f'<text class="name" x="{left + 24}" y="{top + 21}">n1</text>' in svg
+    (trunk,) = paths(svg, "trunk")
+    assert f" {top + 32}H" in trunk
+
+
+def test_gpus_have_their_name() -> None:
+    """It is wider than their number, and fits."""
+    texts = words(picture(discovered({"n1": observed(port("mlx5_0"), gpus(number=2))})))
+    assert {"GPU 0", "GPU 1"} <= {*texts}
+
+
+def contrast(first: str, second: str) -> float:
+    """Return the contrast of two colors, such as #ffffff, as WCAG defines it."""
+
+    def luminance(color: str) -> float:
+        channels = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        red, green, blue = (
+            channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4
+            for channel in channels
+        )
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    low, high = sorted((luminance(first), luminance(second)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_lines_are_seen(scheme: Literal["light", "dark"]) -> None:
+    """Lines to GPUs have a contrast of at least 3 with the box behind them."""
+    palette = colors(scheme)
+    assert contrast(palette["wire"], palette["box"]) >= 3
+    assert f"stroke:{palette['wire']}" in style()
+    assert ".site path.pxb{stroke-width:1.5;stroke-dasharray:2 3}" in style()

@@ -113,7 +113,7 @@ def test_more_devices_than_columns() -> None:
     assert overview(matrix_text(report, width=40))[:4] == [
         "gpu-01 → gpu-02  ✔ 97.0 mlx5_0  ✔ 97.0",
         "mlx5_1  ✔ 97.0 mlx5_2  ✔ 97.0 mlx5_3",
-        "gpu-02 → gpu-01  ✘ no device",
+        "gpu-02 → gpu-01  ✘ 4 no device",
         "expected: 99.37 Gb/s = rateGbps 100",
     ]
 
