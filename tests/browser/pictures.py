@@ -40,7 +40,7 @@ def _frames(visit: Visit) -> Iterator[Frame]:
         return Frame(visit.page.screenshot(), milliseconds)
 
     yield frame(_SHORT)
-    visit.button("One that lacks something").click()
+    visit.button("Faulty example").click()
     expect(visit.headline).to_have_text("no RDMA: not opted in")
     visit.page.evaluate("scrollTo(0, 0)")
     yield frame(_SHORT)

@@ -36,9 +36,9 @@ def _texts(rows: Locator, selector: str) -> list[str]:
     ("text", "sign", "headline", "reason"),
     [
         (EQUIPPED, "✔", "equipped for RDMA over v100-ib", "are right for RDMA"),
-        (RDMA_OFF, "✘", "no RDMA", "container trainer sets NCCL_IB_DISABLE=1"),
-        (DENIED, "✘", "denied", "annotation rdma.lab/fabric names 'nowhere'"),
-        (NOT_OPTED_IN, "○", "no RDMA: not opted in", "the pod has no annotation rdma.lab/enable"),
+        (RDMA_OFF, "✘", "no RDMA", "Container trainer sets NCCL_IB_DISABLE=1"),
+        (DENIED, "✘", "denied", "Annotation rdma.lab/fabric names 'nowhere'"),
+        (NOT_OPTED_IN, "○", "no RDMA: not opted in", "The pod has no annotation rdma.lab/enable"),
     ],
     ids=["equipped", "rdma-off", "denied", "not-opted-in"],
 )
@@ -152,7 +152,7 @@ def test_another_text_is_not_taken_to_have_opted_in(visit: Visit, way: str) -> N
         file = FilePayload(name="a.yaml", mimeType="text/yaml", buffer=NOT_OPTED_IN.encode())
         visit.page.locator("#file").set_input_files(file)
     else:
-        visit.button("One that lacks something").click()
+        visit.button("Faulty example").click()
     expect(visit.headline).to_have_text("no RDMA: not opted in")
     expect(visit.page.get_by_label("As if every pod")).not_to_be_checked()
 
@@ -198,7 +198,7 @@ def test_a_preview_leaves_the_focus_where_it_was(visit: Visit) -> None:
         ),
         (
             REPLICA_SET,
-            'the pod has no annotation rdma.lab/enable: "true"',
+            'The pod has no annotation rdma.lab/enable: "true"',
             "metadata.annotations in the pod template of Deployment web,",
             'metadata:\n  annotations:\n    rdma.lab/enable: "true"',
         ),

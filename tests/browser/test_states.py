@@ -21,7 +21,16 @@ from webhook.config import EXAMPLE
 pytestmark = pytest.mark.browser
 _PAUSE = 400  #: milliseconds after which a text is previewed
 #: What an empty page requests.
-_FILES = {"", "web_page.css", "page.css", "page.js", "input.js", "outcomes.js", "rows.js"}
+_FILES = {
+    "",
+    "web_page.css",
+    "page.css",
+    "page.js",
+    "input.js",
+    "outcomes.js",
+    "rows.js",
+    "fabrics.js",
+}
 
 
 def test_an_empty_page_says_what_to_do(visit: Visit) -> None:
@@ -177,16 +186,33 @@ def test_real_fabrics_have_no_such_warning(visit: Visit) -> None:
 def test_the_fabrics_of_a_server_without_nodes(visit: Visit) -> None:
     """Fabrics are requested when they are opened; without nodes, they have resources alone."""
     visit.page.get_by_text("Fabrics of this server").click()
-    expect(visit.page.locator("#amounts")).to_contain_text("The nodes are unknown: this server")
+    amounts = visit.page.locator("#amounts")
+    expect(amounts.locator("th")).to_have_text(
+        ["fabric", "nodes", "GPUs", "RDMA resources", "v100-ib", "a100-ib"]
+    )
+    v100 = ["unknown", "nvidia.com/v100", "rdma/rdma_v100"]
+    expect(amounts.locator("tbody tr").first.locator("td")).to_have_text(v100)
+    expect(amounts.locator("p")).to_have_text("The nodes are unknown: this server has read none.")
     assert visit.requests[-1] == "fabrics?output=text"
 
 
 def test_the_fabrics_of_a_server_with_nodes(visit: Visit) -> None:
-    """The server's table is shown as it is; it is made up here, where there are no nodes."""
-    table = "fabric   nodes\nv100-ib      4\n"
-    visit.page.route("**/fabrics?*", lambda route: route.fulfill(body=table))
+    """Wrapped cells are joined, and findings follow; made up here, where there are no nodes."""
+    table = "fabric   nodes  GPUs\nv100-ib  4      a,\n                b\n"
+    text = f"{table}! v100-ib: a node is not ready\n"
+    visit.page.route("**/fabrics?*", lambda route: route.fulfill(body=text))
     visit.page.get_by_text("Fabrics of this server").click()
-    expect(visit.page.locator("#amounts")).to_have_text(table, use_inner_text=True)
+    expect(visit.page.locator("#amounts tbody tr")).to_have_count(1)
+    expect(visit.page.locator("#amounts td")).to_have_text(["4", "a, b"])
+    expect(visit.page.locator("#amounts p")).to_have_text("! v100-ib: a node is not ready")
+
+
+@pytest.mark.parametrize("text", ["fabric v100-ib\n  nodes 4\n", "fabric   nodes\nv100-ib: 4\n"])
+def test_fabrics_without_columns_stay_as_they_are(visit: Visit, text: str) -> None:
+    """A narrow table is paragraphs, which are shown as the server wrote them."""
+    visit.page.route("**/fabrics?*", lambda route: route.fulfill(body=text))
+    visit.page.get_by_text("Fabrics of this server").click()
+    expect(visit.page.locator("#amounts pre")).to_have_text(text, use_inner_text=True)
 
 
 def test_the_assumptions_reach_the_server(visit: Visit) -> None:
@@ -299,7 +325,7 @@ def test_a_missing_annotation_and_a_missing_label_are_named_at_once(visit: Visit
     visit.page.get_by_label("The namespace has the label").uncheck()
     visit.preview(NOT_OPTED_IN)
     expect(visit.result.locator(".card .reason")).to_have_text(
-        'the pod has no annotation rdma.lab/enable: "true"; and namespace lab is assumed to lack '
+        'The pod has no annotation rdma.lab/enable: "true"; and namespace lab is assumed to lack '
         "the label rdma.lab/enable=true"
     )
     expect(visit.result.locator(".card .remedy")).to_have_count(2)

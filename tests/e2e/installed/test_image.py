@@ -61,6 +61,7 @@ def test_the_page_is_there(contents: dict[str, Any]) -> None:
     """The files that browsers get are in the image, too."""
     assert contents["page"] == [
         "/",
+        "/fabrics.js",
         "/input.js",
         "/outcomes.js",
         "/page.css",

@@ -20,6 +20,7 @@ FOLDER = Path(page.__file__).parent
 #: Each address of the page, with the file there and its media type.
 FILES = {
     "/": (FOLDER / "index.html", "text/html; charset=utf-8"),
+    "/fabrics.js": (FOLDER / "fabrics.js", "text/javascript; charset=utf-8"),
     "/input.js": (FOLDER / "input.js", "text/javascript; charset=utf-8"),
     "/outcomes.js": (FOLDER / "outcomes.js", "text/javascript; charset=utf-8"),
     "/page.css": (FOLDER / "page.css", "text/css; charset=utf-8"),

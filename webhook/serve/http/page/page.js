@@ -2,6 +2,7 @@
 /// <reference path="../page_types.d.ts" />
 // Post the text to `preview` and show the answer. The server parses, decides and compares.
 
+import { fabricsPart } from "./fabrics.js";
 import { OPT_IN, culpritLine, gives, labelIsGiven, previewAddress } from "./input.js";
 import { codeLink, codesPart, explains, outcomesPart } from "./outcomes.js";
 import { MAX_SHOWN, button, changesPart, counted, el, prose, section, visible } from "./rows.js";
@@ -149,6 +150,7 @@ function nameOf({ kind, namespace, name, path, role }) {
   return [subject, path, role && `(${role})`].filter(Boolean).join(" ");
 }
 
+const capitalized = (/** @type {string} */ word) => word[0].toUpperCase() + word.slice(1);
 const isFine = (/** @type {string | null} */ rdma) => rdma === "yes" || rdma === "none";
 
 /** Say also of a pod that has not opted in what it lacks.
@@ -214,7 +216,7 @@ function verdictPart(decision, answer, input) {
   const isLinked = !fine && (because || explains(decision.reason, reason, answer));
   return card(SIGNS[headline], headlineOf(decision) + over, nameOf(decision) + origin,
     decision.optInAssumed && el("p", { class: "assumed" }, ...prose(WORDS.asIfOptedIn)),
-    el("p", { class: "reason" }, ...prose(reason),
+    el("p", { class: "reason" }, ...prose(reason.replace(/^[a-z]+(?= )/, capitalized)),
       isLinked && codeLink(because?.reason ?? decision.reason)),
     culprit !== null && el("p", { class: "actions" },
       button(`Go to line ${culprit}`, () => select(textBox, culprit, 1))),
@@ -444,7 +446,7 @@ for (const [id, source] of [["example", "example-text"], ["first-example", "exam
 byId("copy").addEventListener("click", copyLink);
 byId("fabrics").addEventListener("toggle", async () => {
   const answer = fetch("fabrics?output=text").then(async (response) => (response.ok
-    ? response.text() : el("span", { class: "sentence" }, (await response.text()).trim())));
+    ? fabricsPart(await response.text()) : el("p", {}, (await response.text()).trim())));
   byId("amounts").replaceChildren(await answer.catch(() => WORDS.unreachable));
 });
 for (const type of ["dragover", "dragleave", "drop"]) {
