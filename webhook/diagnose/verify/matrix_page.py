@@ -111,7 +111,7 @@ class _Page:
             "Run": report.name,
             "Nodes": str(len(self._matrix.nodes)),
             "Pairs": str(len(self._matrix.cells)),
-            "Results": tally(evaluation.levels),
+            "Results": tally(result.finding.level for result in evaluation.results),
             "Expected": "; ".join(expectations(evaluation)),
             "Signs": _SIGN_LEGEND if self._matrix.cells else "",
         }
