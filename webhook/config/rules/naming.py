@@ -149,7 +149,8 @@ def plugin_resource_names(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule(
     "error",
-    "Write keys as name or domain/name, and at most 63 letters, digits, -, _ and . as a value.",
+    "Write each key as name or domain/name. A value may contain at most 63 characters: letters, "
+    "digits, -, _ and .",
     tolerates_other_errors=True,
 )
 def label_names(fabric: FabricEntry) -> Iterator[Violation]:

@@ -140,7 +140,7 @@ def _namespace(analysis: PodAnalysis) -> str:
 
 MUTATION = Mutation(
     name="networks",
-    summary="attaches the fabric's networks, through Multus or annotations of a cloud",
+    summary="attaches the fabric's networks, through Multus or a cloud's own annotations",
     needs=RdmaAccess.FABRIC,
     reasons=(
         APPENDED,

@@ -18,7 +18,10 @@ USER_POSSIBLE = Reason(
     "UserMayChange",
     "A container's command may change to a user other than root, for whom IPC_LOCK has no effect, "
     "or drop that capability.",
-    remedy=f"If the process with RDMA runs as root, no action is needed. {OTHERWISE_RUN_AS_ROOT}",
+    remedy=(
+        "If the process that uses RDMA runs as root and keeps IPC_LOCK, no action is needed. "
+        f"{OTHERWISE_RUN_AS_ROOT}"
+    ),
     rdma="unsure",
 )
 COMMAND_MEMLOCK_REASONS = (LOWERED, USER_POSSIBLE)

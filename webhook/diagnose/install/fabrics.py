@@ -24,8 +24,8 @@ CONDITION_FALSE = Code(
 STATUS_OUTDATED = Code(
     "StatusOutdated",
     "No replica has written the status of the FabricConfiguration since it was last changed.",
-    "After a change, wait a few seconds. If the status stays outdated, check that replicas run, "
-    "and that the Lease exists.",
+    "After a change, wait a few seconds. If the status stays outdated, check that the replicas are "
+    "running and that the Lease exists.",
 )
 NODES_HAVE_PROBLEMS = Code(
     "NodesHaveProblems",

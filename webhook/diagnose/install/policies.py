@@ -46,9 +46,10 @@ _GUARD_CHECK = "guard"
 
 POLICY_MISSING = Code(
     "PolicyMissing",
-    "A policy of the manifests does not exist. Without a guard, a stolen token of the webhook's "
-    "account could change more than the webhook does; without another policy, users get no "
-    "warnings.",
+    "A policy that the webhook's manifests define does not exist in the cluster. If it is a guard "
+    "(a policy that limits what the webhook's own account may change), somebody who stole that "
+    "account's token could change more than the webhook needs to. If it is one of the other "
+    "policies, users do not get its warnings.",
     _APPLY,
 )
 POLICY_NOT_BOUND = Code(

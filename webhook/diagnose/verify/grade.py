@@ -46,8 +46,8 @@ BELOW_RATE = Code(
     "BelowRate",
     "The bandwidth is between 75% and 90% of the expected rate.",
     "Compare this result with those of other pairs of nodes to find the slow port. Check the "
-    "port's PCIe link (lspci -vv, LnkSta), its error counters, and whether other jobs use the "
-    "link.",
+    "port's PCIe link (lspci -vv, LnkSta) and its error counters, and whether other jobs use its "
+    "network link.",
 )
 FAR_BELOW_RATE = Code(
     "FarBelowRate", "The bandwidth is below 75% of the expected rate.", BELOW_RATE.remedy

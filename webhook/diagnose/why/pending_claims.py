@@ -40,7 +40,8 @@ CLAIM_MISSING = Code(
 )
 CLAIM_NOT_CREATED = Code(
     "ClaimNotCreated",
-    "The pod is pending: Kubernetes has not created, or could not create, all of its claims.",
+    "The pod is pending: not all of its ResourceClaims exist. Kubernetes has not created them yet, "
+    "or could not.",
     f"Correct what the message names. {_RETRY_NOTE}",
 )
 DEVICE_CLASS_MISSING = Code(

@@ -43,8 +43,8 @@ TOO_LARGE = Code(
 NEVER_TOGETHER = Code(
     "NeverTogether",
     "The pod is pending: no node offers all of its requested resources together.",
-    "Request resources that the same node offers: `kubectl describe nodes` lists them under "
-    "Allocatable.",
+    "Request only resources that a single node offers together: `kubectl describe nodes` lists "
+    "each node's resources under Allocatable.",
 )
 CODES = (UNSCHEDULABLE, INSUFFICIENT, OFFERED_NOWHERE, TOO_LARGE, NEVER_TOGETHER)
 

@@ -98,8 +98,8 @@ def test_an_outdated_status(installation: Installation, change: str) -> None:
         condition(installation, "Active")["observedGeneration"] = 2
     text = f"the status of {TITLE} does not describe its generation 3"
     remedy = (
-        "After a change, wait a few seconds. If the status stays outdated, check that replicas "
-        "run, and that the Lease exists."
+        "After a change, wait a few seconds. If the status stays outdated, check that the replicas "
+        "are running and that the Lease exists."
     )
     assert installation.findings() == [Finding("warning", "StatusOutdated", text, remedy)]
     assert installation.texts("fabrics")[1:] == ["no problems with the fabrics and their 4 nodes"]

@@ -322,8 +322,8 @@ FAILURES = (
         "[1669031880.738755] [node-0:588291:0] ucp_context.c:969  UCX  WARN  network device "
         "'mlx5_9:1' is not available, please use one or more of: 'eth0'(tcp), 'mlx5_0:1'(ib)",
         "UCX_NET_DEVICES names a device that the container does not have.",
-        "Choose one of the devices that the line lists. If it lists no mlx5 device, the container "
-        "has no RDMA device.",
+        "Choose one of the devices that the line lists. If it lists only network interfaces, "
+        "such as eth0, the container has no RDMA device that UCX can use.",
         "openucx/ucx, src/ucp/core/ucp_context.c",
     ),
     KnownLine(

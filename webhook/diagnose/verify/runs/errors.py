@@ -28,7 +28,7 @@ NO_RDMA = Code(
 POD_REJECTED = Code(
     "PodRejected",
     "The API server did not create a pod, for instance because of a quota, a policy or a webhook.",
-    "Correct what the message names: a quota, a policy, the annotations or a webhook.",
+    "Correct what the message names: a quota, a policy, an annotation of the pod or a webhook.",
 )
 NOT_STARTED = Code(
     "NotStarted",
