@@ -67,6 +67,7 @@ def test_the_page_is_there(contents: dict[str, Any]) -> None:
         "/page.css",
         "/page.js",
         "/rows.js",
+        "/web_page.css",
     ]
 
 

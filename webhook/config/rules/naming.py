@@ -149,8 +149,8 @@ def plugin_resource_names(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule(
     "error",
-    "Write each key as name or domain/name. A value may contain at most 63 characters: letters, "
-    "digits, -, _ and .",
+    "Write each key as name or domain/name, and each value in at most 63 characters: letters, "
+    "digits, -, _ and periods.",
     tolerates_other_errors=True,
 )
 def label_names(fabric: FabricEntry) -> Iterator[Violation]:
