@@ -17,7 +17,6 @@ from webhook import __version__
 from webhook.model.finding import Finding, Level
 from webhook.model.names import shortened_list
 from webhook.text.escape import visible, visible_lines
-from webhook.text.terminal import SIGNS
 
 STYLE_SHEET = Path(__file__).with_name("web_page.css")
 _HEAD = """<!doctype html>
@@ -96,6 +95,8 @@ def html_sentence(text: str) -> str:
 
 def html_sign(level: Level) -> str:
     """Return the sign of a level, and the level itself for screen readers."""
+    from webhook.text.terminal import SIGNS  # noqa: PLC0415 -- rich is for the command line
+
     return f'<span class="sign" aria-hidden="true">{SIGNS[level].text}</span><i>{level}</i>'
 
 

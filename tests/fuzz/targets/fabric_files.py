@@ -54,6 +54,11 @@ FIELDS: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("name", ("ib", "a--b", "IB", "x" * 64, 1, True, "v100-ib", "é")),
     ("mode", ("shared-device", "host-network", "sr-iov", "host-device", "dra", "sriov")),
     ("injectResources", (False, "no")),
+    ("transport", ("libfabric", "gib", "verbs", "efa")),
+    (
+        "annotations",
+        ({"example.com/nics": "all"}, {"cdi.k8s.io/x": "y"}, {"a b": "c"}, {"a/b": 1}, "a/b"),
+    ),
     ("linkLayer", ("InfiniBand", "Ethernet", "ethernet")),
     ("rateGbps", (100, 0, "100", 100000, 1.5)),
     (
