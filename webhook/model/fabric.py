@@ -184,12 +184,6 @@ class Fabric:
         of_amd = any(name.startswith("amd.com/") for name in self.gpu_resources)
         return "/etc/rccl.conf" if of_amd else "/etc/nccl.conf"
 
-    @property
-    def needs_networks(self) -> bool:
-        """Whether a pod sees a device's GIDs only through a secondary network: shared RoCE."""
-        shared = self.mode == "shared-device" and self.transport != "libfabric"
-        return shared and self.link_layer == "Ethernet"
-
     def __hash__(self) -> int:
         """Hash by identity: values cached for a fabric are valid until the next load."""
         return id(self)

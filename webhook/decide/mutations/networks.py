@@ -4,7 +4,7 @@ In a pod's own network namespace, a RoCE device has an empty GID table until a s
 gives it an interface there (Mellanox/k8s-rdma-shared-dev-plugin#72). The fabric's `networks` are
 attached once, a resource's `network` once for each device. Networks that the user lists are not
 added again. Where a cloud attaches NICs by annotations of its own (the fabric's `annotations`), as
-GKE does, those that the pod lacks are added; the user's are kept, whatever their values.
+GKE does, missing ones are added; the user's are kept, whatever their values.
 """
 
 from __future__ import annotations

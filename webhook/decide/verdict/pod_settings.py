@@ -66,7 +66,7 @@ def _mode_verdict(pod: PatchedPod, fabric: Fabric) -> Verdict | None:
         return _host_network_verdict(fabric)
     if _attaches_networks(fabric):
         return _if_not_added(pod)
-    if fabric.needs_networks:
+    if _needs_networks(fabric):
         problem = f"RoCE fabric {fabric.name} has no networks"
         message = f"{problem}; whether pods see GIDs depends on the driver"
         return Verdict.of(ROCE_WITHOUT_NETWORKS, message)
@@ -87,6 +87,12 @@ def _works_in_any_network(fabric: Fabric) -> bool:
     if fabric.mode == "dra" or _attaches_networks(fabric):
         return False
     return fabric.transport == "libfabric" or fabric.link_layer == "InfiniBand"
+
+
+def _needs_networks(fabric: Fabric) -> bool:
+    """Return whether a pod sees a device's GIDs only through a secondary network: shared RoCE."""
+    shared = fabric.mode == "shared-device" and fabric.transport != "libfabric"
+    return shared and fabric.link_layer == "Ethernet"
 
 
 def _host_network_verdict(fabric: Fabric) -> Verdict | None:

@@ -1,4 +1,4 @@
-"""The numbers of nodes and HCAs that the administrator expects, and those that tools show."""
+"""The numbers of nodes and HCAs: as the administrator expects them, and as tools show them."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ FindingsByNode = Mapping[str, Sequence[Finding]]
 
 
 def findings_by_node(findings: Iterable[Finding]) -> FindingsByNode:
-    """Return the findings that are marked: those that name nodes, and are no mere facts (info)."""
+    """Return the findings to mark: each names nodes, and is no mere fact (info)."""
     named: dict[str, list[Finding]] = {}
     for finding in findings:
         if severity(finding.level) >= severity("warning"):

@@ -1,4 +1,4 @@
-"""The resources of a planned fabric: those that nodes offer, or those for a device plugin to offer.
+"""The resources of a planned fabric: nodes offer them, or a device plugin is to offer them.
 
 Sources: aws-efa-k8s-device-plugin (vpc.amazonaws.com/efa); ROCm/k8s-network-device-plugin, README,
 "Advertised Resources" (amd.com/nic and amd.com/vnic); the chart of sriov-network-operator, whose

@@ -1,4 +1,4 @@
-"""The RDMA devices that NCCL's log shows: those that it may use, and those of its channels.
+"""The RDMA devices in NCCL's log: all that it may use, and the devices of its channels.
 
     NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB [RO]; OOB eth0:10.0.0.1<0>
     NCCL INFO Channel 00/0 : 7[3] -> 8[0] [receive] via NET/IB/1/GDRDMA

@@ -148,7 +148,7 @@ def _obstacle(measurement: Measurement, log: LogReport, rate: PortRate | None) -
 
 
 def _expectation(measurement: Measurement, log: LogReport, rate: PortRate) -> _Expectation | None:
-    """Return what the HCAs carry: those that NCCL used, or else all that it may use."""
+    """Return what the HCAs carry that NCCL used, or else all that it may use."""
     hcas = log.nccl_devices.used or log.nccl_devices.available
     share = _share(measurement)
     if not hcas or share is None:
