@@ -29,6 +29,7 @@ class WritableNames(NamedTuple):
     templates: frozenset[str]  #: ResourceClaimTemplates
     selectors: frozenset[str]
     variables: frozenset[str]  #: of the site's own `env`
+    annotations: frozenset[tuple[str, str]]  #: keys and values that attach a fabric's NICs
 
 
 def names_of(configuration: CompiledConfiguration) -> WritableNames:
@@ -46,6 +47,7 @@ def names_of(configuration: CompiledConfiguration) -> WritableNames:
         ),
         selectors=frozenset(key for fabric in members for key in fabric.pin_selector or ()),
         variables=frozenset(name for fabric in members for name, _ in fabric.env.site_variables),
+        annotations=frozenset(pair for fabric in members for pair in fabric.annotations.items()),
     )
 
 
@@ -128,6 +130,10 @@ _ADDITIONS: tuple[tuple[re.Pattern[str], _Rule], ...] = tuple(
     for pattern, rule in (
         (r"metadata\.annotations\[\"rdma\.lab/(status|nccl-conf)\"\]", _is_text),
         (re.escape(_NETWORKS), _is_text),
+        (
+            r"metadata\.annotations(\[.*\]|\.\w+)",
+            lambda change, writable: (change.path[-1], change.after) in writable.annotations,
+        ),
         (rf"metadata\.annotations\[\"{_ULIMITS}/container\..*\"\]", _is_unlimited),
         (
             r"spec\.nodeSelector(\[.*\]|\.\w+)",

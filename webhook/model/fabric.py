@@ -156,8 +156,7 @@ class Fabric:
     shared_memory: str | None = None
     #: The nodeSelector to add; None for `pin: never`.
     pin_selector: Mapping[str, str] | None = None
-    #: The libraries' variables in their order: name, kind of value, and value ("" if it depends on
-    #: the pod).
+    #: The libraries' variables in order: name, kind of value, value ("" if it depends on the pod).
     variables: tuple[tuple[str, ValueSource, str], ...] = field(
         init=False, repr=False, compare=False
     )
