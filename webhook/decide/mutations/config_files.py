@@ -287,7 +287,7 @@ def _is_needed(analysis: PodAnalysis, target: Target) -> bool:
 def _add_file(draft: Draft, analysis: PodAnalysis, targets: list[Target]) -> bool:
     """Add the text and the volume to the pod; return False and record any obstacle."""
     assert analysis.fabric is not None
-    file = analysis.fabric.nccl_file
+    file = _file(analysis)
     conf, left_out = nccl_conf(
         [draft.container(target.path) for target in targets],
         analysis.fabric,

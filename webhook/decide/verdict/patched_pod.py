@@ -21,7 +21,7 @@ from webhook.decide.settings.setting import (
 from webhook.model.claims import Claim, claims_by_container, claims_of
 from webhook.model.config_maps import ReadEnv
 from webhook.model.decision import Outcome, Reason, Verdict
-from webhook.model.fabric import Fabric
+from webhook.model.fabric import Fabric, Transport
 from webhook.model.nodes import FabricIndex
 from webhook.model.pod import Container, Path, Pod
 from webhook.model.traffic_libraries import TrafficLibrary
@@ -148,6 +148,11 @@ class PatchedPod(NamedTuple):
     hazards: PodHazards
     #: Whether any container has a GPU, or a device that may be one.
     has_gpu: bool
+
+    @property
+    def transport(self) -> Transport:
+        """How NCCL reaches the devices of the pod's fabric; `verbs` without a fabric."""
+        return self.used_fabric.transport if self.used_fabric is not None else "verbs"
 
     @classmethod
     def of(cls, draft: Draft, examination: Examination, hazards: PodHazards) -> PatchedPod:

@@ -262,7 +262,7 @@ def clause_on_libraries(pod: PatchedPod) -> str:
     "" for NCCL alone, and if none is visible.
     """
     libraries = libraries_of(pod)
-    plugin = _PLUGIN_CLAUSES[pod.used_fabric.transport] if pod.used_fabric is not None else ""
+    plugin = _PLUGIN_CLAUSES[pod.transport]
     if libraries in ((), ("NCCL",)) and not plugin:
         return ""
     names = [plugin if plugin and name == "NCCL" else name for name in libraries]

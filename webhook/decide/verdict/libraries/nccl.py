@@ -79,7 +79,7 @@ def judge_nccl(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
         message = f"{subject} sets {switch.setting}{switch.message_end}"
         return patched.verdict(switch.reason, message, switch.name)
     plugin = _plugin(patched)
-    if plugin and not _names_any(plugin, _PLUGINS[_transport(pod)]):
+    if plugin and not _names_any(plugin, _PLUGINS[pod.transport]):
         message = f"{subject} sets {plugin}, and that plugin might not use RDMA"
         return patched.verdict(NET_PLUGIN, message, plugin.partition("=")[0])
     with_ports = device_lists(pod).with_ports
@@ -97,16 +97,12 @@ def _switch(pod: PatchedPod, patched: PatchedTarget) -> _Switch | None:
     return next(_switches(pod, patched), None)
 
 
-def _transport(pod: PatchedPod) -> Transport:
-    return pod.used_fabric.transport if pod.used_fabric is not None else "verbs"
-
-
 def _names_any(plugin: str, names: tuple[str, ...]) -> bool:
     return any(map(plugin.lower().__contains__, names))
 
 
 def _switches(pod: PatchedPod, patched: PatchedTarget) -> Iterator[_Switch]:
-    over_libfabric = _transport(pod) == "libfabric"
+    over_libfabric = pod.transport == "libfabric"
     yield from _of_other_transports(patched, over_libfabric=over_libfabric)
     if over_libfabric:
         yield from _without_plugin(patched)

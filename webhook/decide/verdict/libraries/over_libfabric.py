@@ -32,9 +32,7 @@ _LIBFABRIC = "libfabric"
 
 def is_over_libfabric(pod: PatchedPod, library: TrafficLibrary) -> bool:
     """Return whether a library must use libfabric to reach the pod's fabric."""
-    fabric = pod.used_fabric
-    over_libfabric = fabric is not None and fabric.transport == _LIBFABRIC
-    return over_libfabric and library not in _JUDGED_ELSEWHERE
+    return pod.transport == _LIBFABRIC and library not in _JUDGED_ELSEWHERE
 
 
 def judge_over_libfabric(patched: PatchedTarget, library: TrafficLibrary) -> Verdict | None:
