@@ -113,7 +113,7 @@ def launchers_of(
 def _role_from_labels(pod: Pod) -> tuple[Role | None, str]:
     """Return the role that an operator gave to the pod, and its label; (None, "") if none."""
     labels = pod.labels
-    if _LABELS.isdisjoint(labels):
+    if labels.keys().isdisjoint(_LABELS):  # looks up few names, however many labels there are
         return None, ""
     for label in _ROLE_LABELS:
         role = _role(labels[label]) if label in labels else None
