@@ -204,7 +204,8 @@ def reason_finding(code: str, status: StatusAnnotation) -> Finding:
     skipped = [row for row in reportable if row.part not in applied] or reportable
     meanings = " Or: ".join(dict.fromkeys(row.reason.meaning for row in skipped))
     remedy = rows[0].reason.remedy
-    return Finding("unsure" if remedy else "info", code, meanings, remedy)
+    is_info = not remedy or code == status.assumption_reason  # an assumption of a `yes`
+    return Finding("info" if is_info else "unsure", code, meanings, remedy)
 
 
 CODES = (
