@@ -2,7 +2,8 @@
 # Build the image of a commit with buildah, write it to dist/ as an OCI archive, and print that file and its digest. The same commit,
 # bases and version of buildah give the same digest, on any day and machine.
 #
-#   BASE, BUILDER      see the Dockerfile: names of images, or root file systems (*.tar), as base/make.sh writes
+#   BASE, BUILDER      see the Dockerfile: names of images, or root file systems (*.tar), as base/make.sh writes;
+#                      {architecture} in BASE becomes amd64 or arm64
 #   PLATFORM           linux/arm64, for example (default: this machine's)
 #   REVISION, VERSION  the commit (default: HEAD) and its version (default: its `__version__`)
 #   BUILDAH            the command, perhaps with options (default: buildah)
@@ -34,7 +35,8 @@ image() {
     echo "$name"
 }
 
-base=$(image "${BASE:-python:3.13-slim-bookworm}" "$platform")
+base=$(echo "${BASE:-python:3.13-slim-bookworm}" | sed "s/{architecture}/$architecture/g")
+base=$(image "$base" "$platform")
 builder=$(image "${BUILDER:-${BASE:-python:3.13-slim-bookworm}}" "linux/$machine")
 name=localhost/rdma-webhook:$version-$architecture
 # shellcheck disable=SC2086 # options are words

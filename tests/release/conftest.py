@@ -74,10 +74,11 @@ def _build(folder: Path) -> dict[str, str]:
     """Return the variables of images/build.sh: bases of Debian, a new store, this machine's pip."""
     with archives.alone() as lock:
         base, builder = (rootfs.archive(base, lock) for base in (rootfs.PYTHON, rootfs.DEBIAN))
+        (folder / f"base-{rootfs.ARCHITECTURE}.tar").symlink_to(base)
     volumes = " ".join(f"--volume={volume}" for volume in pip_settings.volumes(folder))
     store = f"buildah --root={folder}/store --runroot={folder}/run"
     return {
-        "BASE": str(base),
+        "BASE": str(folder / "base-{architecture}.tar"),
         "BUILDER": str(builder),
         "BUILDAH": f"unshare --mount --propagation=private {store}",
         "BUILD_OPTIONS": volumes,
