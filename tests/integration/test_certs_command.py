@@ -63,7 +63,7 @@ def test_all_is_well(certs: Command) -> None:
     assert code == 0, out
     lines = out.splitlines()
     assert lines[0] == "✔ Secret    settled: one CA; no rotation is in progress"
-    match = "it has exactly the CAs of the Secret"
+    match = "it has exactly the webhook's CAs"
     assert lines[1:3] == [f"✔ caBundle  {name}: {match}" for name in (MUTATING, VALIDATING)]
     assert lines[3].split()[0] == "current"
     assert lines[3].endswith("in caBundle")

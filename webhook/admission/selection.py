@@ -36,7 +36,7 @@ class Service(NamedTuple):
     path: str
 
     def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}{self.path}"
+        return f"{self.path or '/'} of Service {self.name} in namespace {self.namespace}"
 
 
 def mutating_webhook_mistakes(registration: Registration) -> Iterator[Mistake]:
@@ -74,7 +74,7 @@ def service_mistakes(registration: Registration, expected: Service) -> Iterator[
     service = mapping_at(mapping_at(registration.webhook, "clientConfig"), "service")
     actual = _service(service)
     if service and actual != expected:
-        yield Mistake(OTHER_SERVICE, f"calls the Service {actual} instead of {expected}")
+        yield Mistake(OTHER_SERVICE, f"calls {actual} instead of {expected}")
 
 
 def _service(service: Mapping[str, object]) -> Service:

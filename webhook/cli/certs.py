@@ -107,7 +107,7 @@ _ACTIONS = {"status": _status, "verify": _verify, "rotate": _rotate}
 
 #: The hex digits shown of a fingerprint: enough to distinguish a few CAs.
 _FINGERPRINT_DIGITS = 16
-_UP_TO_DATE = "it has exactly the CAs of the Secret"
+_UP_TO_DATE = "it has exactly the webhook's CAs"
 _PHASES = {
     "settled": "one CA; no rotation is in progress",
     "publishing": (

@@ -30,7 +30,7 @@ from webhook.preview.report.record import NOT_CALLED
 #: The effect of each verdict, as a sentence.
 EFFECTS: dict[Rdma | None, str] = {
     "yes": "The pod is equipped for RDMA, as far as admission can see.",
-    "no": "The pod has no RDMA: its traffic uses TCP sockets, or the job fails.",
+    "no": "The pod has no RDMA: its traffic uses TCP sockets, or the job fails or stays pending.",
     "unsure": "Whether the pod has RDMA depends on something that admission cannot see.",
     "none": "The pod itself needs no RDMA: it starts ranks in other pods, which use RDMA.",
     None: "This code alone does not determine whether the pod has RDMA.",

@@ -141,7 +141,7 @@ def test_the_service_must_be_ours(field: str) -> None:
     other = registration(PODS, lambda w: w["clientConfig"]["service"].update({field: "other"}))
     (mistake,) = service_mistakes(other, OURS)
     called = OURS._replace(**{field: "other"})
-    text = f"calls the Service {called} instead of rdma-webhook/rdma-webhook/mutate"
+    text = f"calls {called} instead of /mutate of Service rdma-webhook in namespace rdma-webhook"
     assert mistake == ("OtherService", text)
 
 

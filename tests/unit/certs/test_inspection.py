@@ -75,7 +75,7 @@ def test_a_stranger_in_the_bundle_is_a_problem() -> None:
     assert validating.problem == ""
     stranger, trusted = inspection_text(inspection).splitlines()[1:3]
     assert stranger == f"✘ caBundle  {MUTATING}: {mutating.problem}"
-    assert trusted == f"✔ caBundle  {VALIDATING}: it has exactly the CAs of the Secret"
+    assert trusted == f"✔ caBundle  {VALIDATING}: it has exactly the webhook's CAs"
 
 
 def test_a_configuration_that_is_not_there_is_a_problem() -> None:

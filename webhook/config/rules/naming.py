@@ -183,7 +183,7 @@ _WRITE_GLOB = (
 
 @rule("error", f"{_LIST_VALUES}; {_WRITE_GLOB}", tolerates_other_errors=True)
 def label_globs(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a fabric that selects nodes by an empty list or by a glob that matches no label value.
+    """Reject a fabric that selects nodes by an empty list or by a glob that no label can match.
 
     Label values cannot contain spaces: GPU feature discovery sets `Tesla-V100-SXM2-32GB`, for
     example.
@@ -197,7 +197,7 @@ def label_globs(fabric: FabricEntry) -> Iterator[Violation]:
             yield Violation(path, "an empty list matches no value", f"{_LIST_VALUES}.")
         for index, glob in enumerate(globs):
             if not names.is_label_glob(glob):
-                text = f"{quoted(glob)} matches no label value"
+                text = f"{quoted(glob)} cannot match any label value"
                 yield Violation((*path, index), text, capitalized(_WRITE_GLOB))
 
 

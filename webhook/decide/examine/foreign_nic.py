@@ -42,8 +42,8 @@ FOREIGN_NIC = Reason(
     remedy=(
         "If the NIC belongs to one of your fabrics, set rdma.lab/fabric: NAME and "
         'rdma.lab/devices: "0". If the pod is meant to use this NIC instead of a fabric\'s, no '
-        "action is needed. Otherwise, remove what the message names: a resource, a claim, an "
-        "annotation or a variable."
+        "action is needed. Otherwise, remove the resource, claim, annotation or "
+        "variable that the message names."
     ),
     rdma="unsure",
 )

@@ -117,8 +117,8 @@ NOT_TOLERATED = Reason(
 )
 MANY_DEVICES = Reason(
     "DevicesExceedHCAs",
-    "The pod sets rdma.lab/devices to more than the number of the fabric's HCAs, and what "
-    "the fabric's nodes offer is unknown.",
+    "The pod sets rdma.lab/devices to more than the number of HCAs that the fabric lists for each "
+    "node, and what the nodes offer is unknown.",
     remedy=(
         "Set rdma.lab/devices to at most the number of HCAs of a node, or remove the annotation."
     ),

@@ -17,7 +17,6 @@ from webhook.diagnose.install.facts import (
 )
 from webhook.diagnose.install.records import DeploymentRecord
 from webhook.model.finding import Code, Finding
-from webhook.model.names import counted
 
 #: The times before the end of a certificate that are too short. Replicas renew their own eight
 #: hours before its end; another program may need people. As in manifests/monitoring.
@@ -82,7 +81,7 @@ def _bundle_findings(facts: InstallFacts) -> Iterator[Finding]:
         if problem:
             yield OTHER_CA_BUNDLE.finding("error", f"{expected.configuration}: {problem}")
         elif problem == "" and facts.certificates.bundles:
-            text = f"{expected.configuration}: caBundle has exactly the CAs of the Secret"
+            text = f"{expected.configuration}: caBundle has exactly the webhook's CAs"
             yield CHECKED.finding("ok", text)
 
 
@@ -111,9 +110,14 @@ def _handshake_findings(facts: InstallFacts) -> Iterator[Finding]:
     margin = _OF_FILES if reads_files else _SELF_MANAGED
     if verified:
         end = min((served.not_after for served in verified if served.not_after), default=None)
-        subject = "it" if len(verified) == 1 else "the first to expire"
-        title = f"{counted(len(verified), 'certificate')} verified with caBundle; {subject}"
-        yield _ending_finding(title, end, now, margin)
+        yield _ending_finding(_verified_title(verified), end, now, margin)
+
+
+def _verified_title(verified: list[ServedCertificate]) -> str:
+    if len(verified) == 1:
+        return f"the certificate at {verified[0].address} is verified with caBundle and"
+    addresses = f"{len(verified)} addresses"
+    return f"the certificates at {addresses} are verified with caBundle; the first to end"
 
 
 def _failed_handshake(served: ServedCertificate, names: InstallNames) -> Finding:

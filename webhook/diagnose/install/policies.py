@@ -160,8 +160,9 @@ def _own_check_findings(replicas: tuple[ReplicaReading, ...]) -> Iterator[Findin
             yield NOT_CHECKED.finding("unsure", text, "Run the command again in a minute.")
     if refused:
         text = (
-            f"{counted(len(refused), 'replica')} tried in a dry run in the last hour to change "
-            "more than caBundle, and the API server refused"
+            "in the last hour, the API server refused the dry runs in which "
+            f"{counted(len(refused), 'replica')} tried to change a field other than caBundle of a "
+            "webhook configuration"
         )
         yield CHECKED.finding("ok", text)
 

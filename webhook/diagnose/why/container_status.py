@@ -25,7 +25,7 @@ _CHECK_IMAGE = (
     "Check the image's name and tag, whether the node can reach the registry, and whether the "
     "namespace has the image's pull secret."
 )
-_CORRECT = "Correct what the message names."
+_CORRECT = "Correct the problem that the message reports."
 #: The reasons for which the kubelet cannot start a container, with the cause as a clause.
 _START_FAILURES = (
     (
@@ -112,7 +112,8 @@ START_ERROR = Code(
     "StartError",
     "The runtime could not start the command of a container. The container has never run, so it "
     "has no log.",
-    "Correct what the message names: usually a command or a path that the image does not have.",
+    "Correct the problem that the message reports: usually a command or a path that the "
+    "image does not have.",
 )
 CODES = (
     *(code for code, _ in _START_FAILURES),

@@ -42,7 +42,7 @@ CLAIM_NOT_CREATED = Code(
     "ClaimNotCreated",
     "The pod is pending: not all of its ResourceClaims exist. Kubernetes has not created them yet, "
     "or could not.",
-    f"Correct what the message names. {_RETRY_NOTE}",
+    f"If the Event FailedResourceClaimCreation gives a cause, correct it. {_RETRY_NOTE}",
 )
 DEVICE_CLASS_MISSING = Code(
     "DeviceClassMissing",

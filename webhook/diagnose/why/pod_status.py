@@ -71,7 +71,7 @@ NO_RDMA_EVENT = Code(
 FAILED_CREATE = Code(
     "FailedCreate",
     "An Event reports that a controller could not create a pod.",
-    "Correct what the message names. Until then, the controller cannot create pods.",
+    "Correct the problem that the message reports. Until then, the controller cannot create pods.",
 )
 REJECTED_BY_NODE = Code(
     "RejectedByNode",

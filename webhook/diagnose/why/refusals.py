@@ -181,7 +181,7 @@ def _limit_range(workload: Workload, start: str, message: str) -> Finding:
 
 
 def _corrected(workload: Workload) -> str:
-    correct = "Correct what the message names."
+    correct = "Correct the problem that the message reports."
     if workload.controller.kind == "DaemonSet":  # which puts the node into each pod itself
         correct = (
             f"{correct} If that is the node, select others with nodeSelector or node affinity in "

@@ -22,6 +22,7 @@ EXPIRY_REMEDY = (
     "Read the line `certificate` of the replica's /readyz, and its log: they give the reason."
 )
 ADDRESS = "10.0.0.7:8443"
+VERIFIED = f"the certificate at {ADDRESS} is verified with caBundle and is valid"
 
 
 def change(installation: Installation, **changes: Any) -> None:
@@ -33,9 +34,9 @@ def test_all_is_well(installation: Installation) -> None:
     """The texts have the ends of the CA and of the first certificate."""
     assert installation.texts("certificates") == [
         "the CA is valid until 2027-09-25T04:00:00Z",
-        f"{MUTATING}: caBundle has exactly the CAs of the Secret",
-        f"{VALIDATING}: caBundle has exactly the CAs of the Secret",
-        ("1 certificate verified with caBundle; it is valid until 2026-11-30T00:00:00Z"),
+        f"{MUTATING}: caBundle has exactly the webhook's CAs",
+        f"{VALIDATING}: caBundle has exactly the webhook's CAs",
+        f"{VERIFIED} until 2026-11-30T00:00:00Z",
     ]
     assert installation.self_managed is True
 
@@ -49,7 +50,7 @@ def test_files_of_another_program(installation: Installation) -> None:
     served = ServedCertificate(ADDRESS, "", True, NOW + timedelta(days=8))
     installation.certificates = CertificateFacts(self_managed=False, served=(served,))
     (text,) = installation.texts("certificates")
-    assert text.endswith("; it is valid until 2026-12-07T04:00:00Z")
+    assert text.endswith(" is valid until 2026-12-07T04:00:00Z")
     assert installation.self_managed is False
     assert installation.findings() == []
     ending = served._replace(not_after=NOW + timedelta(days=7, seconds=-1))
@@ -167,8 +168,8 @@ def test_a_certificate_that_ends(
     first = ServedCertificate(ADDRESS, "", True, NOW + remaining)
     change(installation, served=(later, first))
     text = (
-        "2 certificates verified with caBundle; the first to expire is valid until "
-        f"{NOW + remaining:%Y-%m-%dT%H:%M:%SZ}"
+        "the certificates at 2 addresses are verified with caBundle; the first to end is valid "
+        f"until {NOW + remaining:%Y-%m-%dT%H:%M:%SZ}"
     )
     expected = [] if level is None else [Finding(level, "CertificateExpires", text, EXPIRY_REMEDY)]  # type: ignore[arg-type]
     assert installation.findings() == expected
@@ -190,7 +191,7 @@ def test_ends_that_are_unknown(installation: Installation) -> None:
     texts = installation.texts("certificates")
     assert (texts[0], texts[-1]) == (
         "the CA is valid",
-        "1 certificate verified with caBundle; it is valid",
+        VERIFIED,
     )
 
 

@@ -19,6 +19,7 @@ RESTORE = (
 )
 DEFINITION = "CustomResourceDefinition fabricconfigurations.rdma.lab"
 MUTATING = "MutatingWebhookConfiguration zz-rdma-webhook"
+SERVICE = "Service rdma-webhook in namespace rdma-webhook"
 
 
 def test_all_is_well(installation: Installation) -> None:
@@ -28,10 +29,10 @@ def test_all_is_well(installation: Installation) -> None:
         f"{DEFINITION} serves v1alpha1",
         "Deployment rdma-webhook: 2 of 2 replicas ready",
         "Service rdma-webhook has 2 ready endpoints",
-        f"{MUTATING} selects pods and calls rdma-webhook/rdma-webhook/mutate",
+        f"{MUTATING} selects pods and calls /mutate of {SERVICE}",
         (
             "ValidatingWebhookConfiguration rdma-webhook selects FabricConfigurations and calls "
-            "rdma-webhook/rdma-webhook/validate"
+            f"/validate of {SERVICE}"
         ),
         (
             "Lease rdma-webhook, ServiceAccount rdma-webhook, ClusterRoleBinding "

@@ -100,12 +100,13 @@ def test_another_refusal() -> None:
     assert finding.code == "FailedCreate"
     assert finding.text == f"Job a has no pods; it could not create one: {DENIED}"
     assert finding.remedy == (
-        "Correct what the message names. If that is in the pod template, delete Job a and create "
-        "it again: a Job's template cannot be changed. Otherwise, the Job creates the pod "
-        "automatically."
+        "Correct the problem that the message reports. If that is in the pod template, delete "
+        "Job a and create it again: a Job's template cannot be changed. Otherwise, the Job "
+        "creates the pod automatically."
     )
     assert refused(DENIED, "StatefulSet").remedy == (
-        "Correct what the message names. StatefulSet a then creates the pod automatically."
+        "Correct the problem that the message reports. StatefulSet a then creates the "
+        "pod automatically."
     )
     of_each_node = refused(DENIED, "DaemonSet").remedy
     assert "If that is the node, select others with nodeSelector" in of_each_node

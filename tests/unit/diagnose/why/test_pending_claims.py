@@ -139,7 +139,7 @@ def test_another_failure_of_the_controller() -> None:
         ("ClaimNotCreated", "error")
     ] * 2
     assert findings[0].text.endswith(f"could not create one of its claims: {quota}")
-    assert findings[0].remedy.startswith("Correct what the message names. Kubernetes retries")
+    assert findings[0].remedy.startswith("If the Event FailedResourceClaimCreation gives a cause")
 
 
 def test_the_event_alone_is_enough() -> None:

@@ -404,7 +404,11 @@ def test_a_node_that_a_file_lacks() -> None:
             ", since its runtime has no handler kata",
             "runtime handler kata on node node-1",
         ),
-        ("plugin type failed", "", "Correct what the message names in the pod, or ask"),
+        (
+            "plugin type failed",
+            "",
+            "Correct the problem that the message reports in the pod, or ask",
+        ),
     ],
     ids=["secret", "hostPath", "containerd", "CRI-O", "other"],
 )
@@ -838,7 +842,7 @@ def test_events() -> None:
         "Event FailedCreate about Job train: denied",
         "Event NoRDMA about Job train: no fabric",
     ]
-    assert [finding.remedy[:10] for finding in findings] == ["", "Correct wh", "Change the"]
+    assert [finding.remedy[:10] for finding in findings] == ["", "Correct th", "Change the"]
     assert codes(explain(pod_in_cluster(), events=events[-1:]), "podStatus") == ["Running"]
     denied = event("FailedCreate", "before the pod", "Job", "train", lastTimestamp=EARLIER)
     assert codes(explain(without_rdma, events=[denied]), "podStatus") == ["Running"]

@@ -175,8 +175,8 @@ def test_another_service_is_called(installed: Installation) -> None:
     """Its name comes from the options, its namespace from the pod."""
     installed.webhook["clientConfig"]["service"]["namespace"] = "elsewhere"
     text = (
-        f"{MUTATING} calls the Service elsewhere/rdma-webhook/mutate instead of "
-        f"rdma-webhook/rdma-webhook/mutate; {RESTORE}"
+        f"{MUTATING} calls /mutate of Service rdma-webhook in namespace elsewhere instead of "
+        f"/mutate of Service rdma-webhook in namespace rdma-webhook; {RESTORE}"
     )
     assert installed.condition() == Condition("Called", False, "OtherService", text)
 

@@ -28,7 +28,8 @@ NO_RDMA = Code(
 POD_REJECTED = Code(
     "PodRejected",
     "The API server did not create a pod, for instance because of a quota, a policy or a webhook.",
-    "Correct what the message names: a quota, a policy, an annotation of the pod or a webhook.",
+    "Correct the problem that the message reports: a quota, a policy, an annotation "
+    "of the pod or a webhook.",
 )
 NOT_STARTED = Code(
     "NotStarted",
@@ -54,7 +55,7 @@ LOG_UNREADABLE = Code(
 POD_FAILED = Code(
     "PodFailed",
     "A pod ended too early: the kubelet rejected or evicted it, or its container failed.",
-    "Correct what the message names, and run the command again.",
+    "Correct the problem that the message reports, and run the command again.",
 )
 POD_CODES = (
     *(POD_REJECTED, NOT_STARTED, POD_FAILED, NOT_ENDED, POD_GONE, LOG_UNREADABLE),

@@ -23,8 +23,8 @@ from webhook.model.finding import Code
 NO_NCCL_TESTS = Code(
     "NoNcclTests",
     "The image lacks nccl-tests, mpirun, ssh or sshd.",
-    "Use an image (--image) with nccl-tests, Open MPI, ssh and sshd. If the program of nccl-tests "
-    "is not on the PATH, pass its path with --test.",
+    "Use an image (--image) with nccl-tests, Open MPI, ssh and sshd. If the nccl-tests program "
+    "(such as all_reduce_perf) is not on the PATH, pass its path with --test.",
 )
 
 #: Seconds between two polls of the pods.
