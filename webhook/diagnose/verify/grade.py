@@ -102,6 +102,11 @@ TRANSPORT_UNKNOWN = Code(
     "Run the job again on at least two nodes with NCCL_DEBUG=INFO, and pass the complete output.",
 )
 
+_UCX_REMEDY = (
+    "Run both ends again between two nodes with UCX_LOG_LEVEL=info, or with UCX_TLS=rc,sm,self, "
+    "which excludes TCP, and pass the complete output with the commands."
+)
+
 #: Bytes of a message that fills a link with one queue pair.
 LARGE = 1 << 20
 #: Above this share of the expectation, the rate is wrong, or no cable was used.
@@ -140,7 +145,7 @@ def _result_of(measurement: Measurement, context: RunContext) -> BenchmarkResult
     if measurement.kind == "connection":
         return BenchmarkResult(_connection(measurement))
     if measurement.kind == "latency":
-        return _latency(measurement)
+        return _latency(measurement, context.log)
     if measurement.kind == "collective":
         return _collective(measurement, context)
     return _bandwidth(measurement, context)
@@ -164,15 +169,9 @@ def _bandwidth(measurement: Measurement, context: RunContext) -> BenchmarkResult
     if gbps is None:
         text = "The unit of the bandwidth is uncertain: no row has a message rate that confirms it."
         return BenchmarkResult(UNIT_UNPROVEN.finding("unsure", text))
-    if measurement.program == "ucx_perftest" and context.log.rdma_use == "no":
-        finding = NOT_RDMA.finding(
-            "error",
-            f"UCX carried {_rate_text(gbps)} over TCP, not over RDMA.",
-            f"Check UCX_TLS and UCX_NET_DEVICES. {NOT_RDMA.remedy}",
-        )
-        return BenchmarkResult(finding, gbps=gbps, layer="ucx")
-    if measurement.loopback:
-        return BenchmarkResult(_loopback(_rate_text(gbps), measurement.loopback), gbps=gbps)
+    obstacle = _no_proof_of_cable(measurement, context.log, _rate_text(gbps))
+    if obstacle is not None:
+        return obstacle._replace(gbps=gbps)
     if context.rate is None:
         finding = NO_RATE.finding("unsure", f"{_rate_text(gbps)}; the port's rate is unknown.")
         return BenchmarkResult(finding, gbps=gbps)
@@ -184,8 +183,26 @@ def _bandwidth(measurement: Measurement, context: RunContext) -> BenchmarkResult
     )
 
 
-def _loopback(number_text: str, reason: str) -> Finding:
-    return LOOPBACK.finding("unsure", f"{number_text}. {reason}")
+def _no_proof_of_cable(
+    measurement: Measurement, log: LogReport, number_text: str
+) -> BenchmarkResult | None:
+    """Return a result if the data did not, or may not, have gone over RDMA to another node."""
+    is_ucx = measurement.program == "ucx_perftest"
+    if is_ucx and (log.rdma_use == "no" or measurement.over_rdma is False):
+        setting = measurement.transport_setting
+        cause = f": {setting} excludes RDMA" if measurement.over_rdma is False else ""
+        finding = NOT_RDMA.finding(
+            "error",
+            f"UCX carried {number_text} over TCP, not over RDMA{cause}.",
+            f"Check UCX_TLS and UCX_NET_DEVICES. {NOT_RDMA.remedy}",
+        )
+        return BenchmarkResult(finding, layer="ucx")
+    if measurement.loopback:
+        return BenchmarkResult(LOOPBACK.finding("unsure", f"{number_text}. {measurement.loopback}"))
+    if is_ucx and log.rdma_use != "yes" and not measurement.over_rdma:
+        text = f"{number_text}; the output does not show whether UCX used RDMA."
+        return BenchmarkResult(TRANSPORT_UNKNOWN.finding("unsure", text, _UCX_REMEDY))
+    return None
 
 
 def _comparison(measurement: Measurement, gbps: float, expected: ExpectedRate) -> Finding:
@@ -221,14 +238,15 @@ def _gpu_hint(measurement: Measurement, level: Level) -> str:
     return " For GPU memory, use the HCA closest to the GPU (nvidia-smi topo -m)."
 
 
-def _latency(measurement: Measurement) -> BenchmarkResult:
+def _latency(measurement: Measurement, log: LogReport) -> BenchmarkResult:
     row = min(measurement.rows, key=lambda row: row.size or 0)
     latency = _typical_latency(row)
     if latency is None:
         return BenchmarkResult(NO_RESULT.finding("unsure", "No row has a latency."))
     latency_text = f"{latency:g} µs at {row.size} bytes"
-    if measurement.loopback:
-        return BenchmarkResult(_loopback(latency_text, measurement.loopback), latency_us=latency)
+    obstacle = _no_proof_of_cable(measurement, log, latency_text)
+    if obstacle is not None:
+        return obstacle._replace(latency_us=latency)
     quick = _QUICK.get(measurement.test or "")
     if quick is None or (row.size or 0) > _SMALL:
         obstacle = "NVIDIA's test ngc_multinode_perf has no limit for this test and message size"

@@ -13,7 +13,7 @@ from statistics import median
 from typing import NamedTuple
 
 from webhook.diagnose.tools.benchmarks.measurements import Measurement
-from webhook.diagnose.verify.grade import LOOPBACK, TOO_FEW_PEERS
+from webhook.diagnose.verify.grade import LOOPBACK, NOT_RDMA, TOO_FEW_PEERS, TRANSPORT_UNKNOWN
 from webhook.diagnose.verify.results import BenchmarkResult
 from webhook.model.finding import Code, Finding
 
@@ -33,6 +33,8 @@ PEER_CODES = (AS_PEERS, OUTLIER)
 #: The fewest runs whose median no single run decides.
 ENOUGH = 3
 _DEVIATIONS = 3 * 1.4826
+#: Results without proof that the data went over RDMA to another node: they are no peers.
+_OF_NO_CABLE = frozenset({LOOPBACK.code, NOT_RDMA.code, TRANSPORT_UNKNOWN.code})
 #: The deviation that is noise, as a share of the median.
 _USUAL = {"bandwidth": 0.05, "collective": 0.05, "latency": 0.2}
 
@@ -79,7 +81,7 @@ def _groups(results: Sequence[BenchmarkResult]) -> dict[tuple[Hashable, ...], li
         if (
             measurement is None
             or result.graded_figure is None
-            or result.finding.code == LOOPBACK.code
+            or result.finding.code in _OF_NO_CABLE
         ):
             continue
         key = (

@@ -13,11 +13,11 @@ from tests.unit.diagnose.tools.benchmarks.outputs import (
     row,
     ucx_perftest,
 )
-from tests.unit.diagnose.verify.evaluated import only_result
+from tests.unit.diagnose.verify.evaluated import evaluated, only_result
 from webhook.diagnose.tools.known_lines import TRANSPORTS
 
 OVER_RDMA, OVER_SOCKETS = TRANSPORTS[0].example, TRANSPORTS[1].example
-UCX_TCP = TRANSPORTS[7].example
+UCX_RDMA, UCX_TCP = TRANSPORTS[6].example, TRANSPORTS[7].example
 
 
 @pytest.mark.parametrize(
@@ -270,10 +270,45 @@ def test_a_collective_within_a_node() -> None:
 
 
 def test_ucx() -> None:
-    """ucx_perftest is graded by the rate, unless UCX logs that it used TCP."""
-    assert only_result(ucx_perftest(), rate=200).finding.code == "AtRate"
+    """ucx_perftest is graded by the rate if UCX logs that it used RDMA, and fails over TCP."""
+    assert only_result(ucx_perftest() + UCX_RDMA, rate=200).finding.code == "AtRate"
     result = only_result(ucx_perftest() + UCX_TCP, rate=200)
     assert (result.finding.level, result.finding.code, result.layer) == ("error", "NotRdma", "ucx")
+    assert result.finding.text == "UCX carried 195.4 Gb/s over TCP, not over RDMA."
+
+
+@pytest.mark.parametrize(
+    ("command", "level", "code", "part"),
+    [
+        ("UCX_TLS=tcp ucx_perftest 10.0.0.2 -t tag_bw", "error", "NotRdma", "UCX_TLS=tcp excludes"),
+        ("UCX_TLS=sm,self ucx_perftest 10.0.0.2", "unsure", "Loopback", "allows no network"),
+        ("UCX_TLS=rc ucx_perftest 127.0.0.1", "unsure", "Loopback", "connected to 127.0.0.1,"),
+        ("ucx_perftest 10.0.0.2 -t tag_bw", "unsure", "TransportUnknown", "whether UCX used RDMA"),
+        ("UCX_TLS=rc,sm,self ucx_perftest 10.0.0.2", "ok", "AtRate", "98% of the expected"),
+    ],
+    ids=["tcp", "memory", "loopback", "unknown", "rdma"],
+)
+@pytest.mark.parametrize("measure", ["overhead", "latency"])
+def test_ucx_without_a_log(command: str, level: str, code: str, part: str, measure: str) -> None:
+    """Without evidence of RDMA to another node, no bandwidth and no latency passes."""
+    texts = [f"$ {command}\n{ucx_perftest(measure)}"] * 3
+    for result in evaluated(*texts, rate=200).results:
+        if measure == "latency" and level == "ok":
+            assert (result.finding.code, result.latency_us) == ("AsPeers", 43)
+            continue
+        assert (result.finding.level, result.finding.code) == (level, code)
+        assert part in result.finding.text
+        assert result.graded_figure is not None
+        assert (result.layer == "ucx") == (level == "error")
+        assert ("UCX_LOG_LEVEL=info" in result.finding.remedy) == (code == "TransportUnknown")
+
+
+def test_the_transport_of_a_log_and_of_a_command() -> None:
+    """A log of several runs may show RDMA for another one: the command's exclusion counts."""
+    tcp = f"$ UCX_TLS=tcp ucx_perftest 10.0.0.2\n{ucx_perftest()}{UCX_RDMA}\n"
+    assert only_result(tcp, rate=200).finding.code == "NotRdma"
+    text = only_result(f"$ UCX_TLS=rc ucx_perftest x\n{ucx_perftest()}{UCX_TCP}").finding.text
+    assert text == "UCX carried 195.4 Gb/s over TCP, not over RDMA."
 
 
 def test_rping() -> None:

@@ -69,6 +69,10 @@ class Measurement(NamedTuple):
     #: A sentence on why both ends are, or may be, on one node, so that no cable carried the data;
     #: "" if they are not; None if unknown.
     loopback: str | None = None
+    #: ucx_perftest: the setting that decides about RDMA, such as "UCX_TLS=tcp".
+    transport_setting: str | None = None
+    #: ucx_perftest: whether that setting leaves only RDMA; False if it excludes RDMA.
+    over_rdma: bool | None = None
     #: nccl-tests: the number of ranks and of their nodes.
     ranks: int | None = None
     nodes: int | None = None
@@ -82,6 +86,9 @@ class Measurement(NamedTuple):
         """The highest bandwidth of a row, in Gb/s; None if no row has one."""
         return max((row.gbps for row in self.rows if row.gbps is not None), default=None)
 
+
+#: The beginning of an address of the node itself.
+LOCAL_HOST = re.compile(r"127\.|localhost$|::1$")
 
 # The prefixes of pdsh and clush before the lines of benchmarks: the names of nodes.
 #

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from webhook.diagnose.tools.benchmarks.measurements import (
+    LOCAL_HOST,
     Kind,
     Latency,
     MeasuredRow,
@@ -55,7 +56,6 @@ _SHARED_TERMINAL = (
     "Server and client share a terminal, and no address distinguishes them: if both ran on one "
     "node, no cable was tested."
 )
-_LOCAL_HOST = re.compile(r"127\.|localhost$|::1$")
 
 _COLUMN = re.compile(
     r"#bytes|#sl|#iterations|BW peak\[|BW average\[|MsgRate\[|BW Port\d\[|MsgRate Port\d\["
@@ -217,7 +217,7 @@ def _loopback(run: _Run) -> str | None:
     servers = [
         command.server
         for command in run.commands
-        if command.server and _LOCAL_HOST.match(command.server)
+        if command.server and LOCAL_HOST.match(command.server)
     ]
     if servers:
         return f"The client connected to {servers[0]}, so no cable was tested."

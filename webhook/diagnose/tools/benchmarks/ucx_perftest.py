@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from itertools import groupby
 
 from webhook.diagnose.tools.benchmarks.measurements import Kind, Latency, MeasuredRow, Measurement
+from webhook.diagnose.tools.benchmarks.ucx_settings import UcxCommands, is_ucx_command
 from webhook.diagnose.tools.observations import Line
 
 # ucx_perftest: bandwidth and latency through UCX, over the network that UCX chose.
@@ -26,8 +27,9 @@ _GBPS_OF_MIB = 8 * 2**20 / 1e9
 class _Run:
     """A run that is being read."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, commands: UcxCommands) -> None:
         self.first = self.last = number
+        self.commands = commands
         self.kind: Kind | None = None
         self.test: str | None = None
         self.size: int | None = None
@@ -39,15 +41,24 @@ class _Run:
 def read_ucx_perftest(lines: Iterable[Line]) -> list[Measurement]:
     """Read all runs in a text; of the rows that a run prints as progress, the last one counts."""
     runs: list[_Run] = []
+    commands = UcxCommands({})
     for line in lines:
         header = _HEADER.match(line.text)
+        if runs and commands is runs[-1].commands and _is_over(runs[-1], line, header is not None):
+            commands = UcxCommands(commands.exported)
         if header and (not runs or runs[-1].row):
-            runs.append(_Run(line.number))
+            runs.append(_Run(line.number, commands))
+        commands.read(line.text)
         if runs and not runs[-1].final:
             run = runs[-1]
             run.kind = _KINDS[header[1]] if header else run.kind
             run.last = line.number if _take(run, line) or header else run.last
     return [_ucx_measurement(run) for run in runs]
+
+
+def _is_over(run: _Run, line: Line, is_header: bool) -> bool:
+    """Return whether a line comes after a run: a run that was stopped ends at the next one."""
+    return run.final or (run.row is not None and (is_header or is_ucx_command(line.text)))
 
 
 def _take(run: _Run, line: Line) -> bool:
@@ -78,6 +89,7 @@ def _row(run: _Run, number: int, words: list[str]) -> MeasuredRow:
 
 
 def _ucx_measurement(run: _Run) -> Measurement:
+    setting, over_rdma = run.commands.transport
     return Measurement(
         program="ucx_perftest",
         test=run.test,
@@ -85,6 +97,9 @@ def _ucx_measurement(run: _Run) -> Measurement:
         line_range=(run.first, run.last),
         rows=(run.row,) if run.row else (),
         cuda=any(memory.startswith("cuda") for memory in run.memory) if run.memory else None,
+        loopback=run.commands.loopback,
+        transport_setting=setting,
+        over_rdma=over_rdma,
     )
 
 
