@@ -169,9 +169,9 @@ def _bandwidth(measurement: Measurement, context: RunContext) -> BenchmarkResult
     if gbps is None:
         text = "The unit of the bandwidth is uncertain: no row has a message rate that confirms it."
         return BenchmarkResult(UNIT_UNPROVEN.finding("unsure", text))
-    obstacle = _no_proof_of_cable(measurement, context.log, _rate_text(gbps))
-    if obstacle is not None:
-        return obstacle._replace(gbps=gbps)
+    unproven = _no_proof_of_cable(measurement, context.log, _rate_text(gbps))
+    if unproven is not None:
+        return unproven._replace(gbps=gbps)
     if context.rate is None:
         finding = NO_RATE.finding("unsure", f"{_rate_text(gbps)}; the port's rate is unknown.")
         return BenchmarkResult(finding, gbps=gbps)
@@ -244,9 +244,9 @@ def _latency(measurement: Measurement, log: LogReport) -> BenchmarkResult:
     if latency is None:
         return BenchmarkResult(NO_RESULT.finding("unsure", "No row has a latency."))
     latency_text = f"{latency:g} µs at {row.size} bytes"
-    obstacle = _no_proof_of_cable(measurement, log, latency_text)
-    if obstacle is not None:
-        return obstacle._replace(latency_us=latency)
+    unproven = _no_proof_of_cable(measurement, log, latency_text)
+    if unproven is not None:
+        return unproven._replace(latency_us=latency)
     quick = _QUICK.get(measurement.test or "")
     if quick is None or (row.size or 0) > _SMALL:
         obstacle = "NVIDIA's test ngc_multinode_perf has no limit for this test and message size"
