@@ -44,7 +44,7 @@ class UcxCommands:
     def __init__(self, exported: dict[str, str]) -> None:
         #: Name → value; what earlier lines exported.
         self.exported = dict(exported)
-        self._own: list[tuple[str, str]] = []
+        self._of_commands: list[tuple[str, str]] = []
         self._address = ""
 
     def read(self, text: str) -> None:
@@ -53,7 +53,9 @@ class UcxCommands:
         command = _COMMAND.search(text)
         if command:
             options = text[command.end() :]
-            self._own += settings + [("-x", name) for name in _LOW_TRANSPORT.findall(options)]
+            self._of_commands += settings + [
+                ("-x", name) for name in _LOW_TRANSPORT.findall(options)
+            ]
             self._read_address(f"connected to {word}" for word in options.split()[:_MAX_WORDS])
         else:
             self.exported.update(settings)
@@ -69,10 +71,10 @@ class UcxCommands:
     @property
     def _settings(self) -> list[tuple[str, str]]:
         """All settings that count; those of a command override what the shell exports."""
-        own = {name for name, _ in self._own}
+        overridden = {name for name, _ in self._of_commands}
         return [
-            *self._own,
-            *((name, self.exported[name]) for name in self.exported if name not in own),
+            *self._of_commands,
+            *((name, self.exported[name]) for name in self.exported if name not in overridden),
         ]
 
     @property
