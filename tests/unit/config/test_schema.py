@@ -71,6 +71,7 @@ def test_there_is_an_example_for_each_kind_of_cluster() -> None:
         "coreweave",
         "gke-gib",
         "h100-eight-rails",
+        "h100-eight-roce-rails",
         "ibm-multi-nic",
         "lab-two-infiniband",
         "nebius",
