@@ -19,6 +19,7 @@ names = st.sampled_from(sorted(TEXTS))
 #: The tools that describe a node; tools that describe ports shorten GIDs, and leave them open.
 OF_NODES = frozenset(
     (
+        "amd_smi",
         "containerd_memlock",
         "dmidecode",
         "host_sysfs",
@@ -33,6 +34,7 @@ OF_NODES = frozenset(
         "ofed_info",
         "pci_sysfs",
         "rdma_system",
+        "rocm_smi",
         "uname",
     )
 )

@@ -25,9 +25,9 @@ TEXTS = {
 COMPLETE = {
     name: TEXTS[name]
     for name in (
-        *("ibdev2netdev", "ibdev2netdev.verbose", "ibstat", "ibstatus", "ibv_devinfo"),
+        *("amd_smi", "ibdev2netdev", "ibdev2netdev.verbose", "ibstat", "ibstatus", "ibv_devinfo"),
         *("ibv_devinfo.vendors", "ibv_devinfo.verbose", "iblinkinfo", "ip_brief"),
-        *("mst_status.verbose", "rdma_link", "rdma_link_json", "show_gids"),
+        *("mst_status.verbose", "rdma_link", "rdma_link_json", "rocm_smi.names", "show_gids"),
     )
 }
 #: Outputs whose parts may show more than the whole: a later value overrides an earlier one, or a

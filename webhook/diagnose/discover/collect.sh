@@ -6,7 +6,7 @@
 # daemonset`, which sets DISCOVER_NODE.
 
 LC_ALL=C
-PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/rocm/bin
 export LC_ALL PATH
 unset GREP_OPTIONS GREP_COLORS
 absent='' ids='' seconds=20
@@ -68,7 +68,10 @@ for device in /sys/bus/pci/devices/*; do
   { read -r vendor <"$device/vendor"; } 2>/dev/null || vendor=unknown
   [ "$gpus" = some ] || gpus=none
   case $class-$vendor in
-    0x0302* | 0x12* | 0x03*-0x10de | 0x03*-0x1002 | 0x03*-unknown) gpus=some ;;
+    0x0302* | 0x12* | 0x03*-0x10de | 0x03*-0x1002 | 0x03*-unknown)
+      gpus=some
+      files "$device" . "$device/class" "$device/vendor" "$device/device" "$device/numa_node"
+      ;;
   esac
   case $class in 0x02* | 0x0c06*) ;; *) continue ;; esac
   files "$device" . "$device/class" "$device/vendor" "$device/device" "$device/numa_node" \
@@ -114,6 +117,9 @@ files /proc/driver/nvidia/gpus '^(Model|GPU UUID):' /proc/driver/nvidia/gpus/*/i
 tool nvidia-smi -L
 tool nvidia-smi --query-gpu=index,name,uuid,pci.bus_id --format=csv
 tool nvidia-smi topo -m
+tool amd-smi list
+tool amd-smi static --asic --bus
+tool rocm-smi --showproductname
 
 # Drivers and their settings
 files /sys/module . /sys/module/mlx5_core/version /sys/module/ib_core/parameters/netns_mode \

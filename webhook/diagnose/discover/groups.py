@@ -36,6 +36,11 @@ class Group(NamedTuple):
         return all(node_ports.node.without_gpus for node_ports in self.ports_of_nodes)
 
     @property
+    def amd_gpus(self) -> bool:
+        """Whether all nodes have GPUs of AMD."""
+        return all(node_ports.node.amd_gpus for node_ports in self.ports_of_nodes)
+
+    @property
     def model(self) -> str | None:
         """The model of the cards, for messages."""
         models = {
@@ -247,7 +252,7 @@ def _key_text(key: tuple[str, int | None]) -> str:
 # Names for fabrics and resources, short enough to type.
 
 _NETWORKS = {"InfiniBand": "ib", "Ethernet": "roce", "EFA": "efa"}
-_MAKERS = ("nvidia-", "tesla-", "quadro-", "geforce-", "amd-")
+_MAKERS = ("nvidia-", "tesla-", "quadro-", "geforce-", "amd-", "instinct-")
 
 
 def short_product(product: str) -> str:

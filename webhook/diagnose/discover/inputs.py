@@ -42,8 +42,8 @@ _OTHER_TEXTS = (
 )
 _TOOLS = (
     "ibstat, ibstatus, ibv_devinfo, ibdev2netdev, rdma link, lspci -nn, mst status -v, nvidia-smi "
-    "-L, nvidia-smi topo -m, show_gids, ip -br a, or of the script that rdma-webhook discover "
-    "script prints"
+    "-L, nvidia-smi topo -m, amd-smi list, rocm-smi, show_gids, ip -br a, or of the script that "
+    "rdma-webhook discover script prints"
 )
 
 

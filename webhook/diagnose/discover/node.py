@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from webhook.diagnose.discover.ports import join_ports
+from webhook.diagnose.discover.gpu_products import AMD_LABEL, product_of_gpu, product_of_labels
+from webhook.diagnose.discover.ports import join_ports, pci_key
 from webhook.diagnose.discover.site import (
     GpuCount,
     KubeNode,
@@ -18,6 +19,7 @@ from webhook.diagnose.discover.site import (
     disagreement,
     reconcile,
 )
+from webhook.diagnose.tools.gpus import AMD_ID
 from webhook.diagnose.tools.observations import (
     CableObservation,
     CardObservation,
@@ -35,16 +37,14 @@ from webhook.model.finding import Code, Finding, Location
 from webhook.model.names import natural_key
 
 _Kind = TypeVar("_Kind", bound=Observation)
-#: Characters that GPU feature discovery removes from a product name (k8s-device-plugin,
-#: internal/lm).
-_NOT_IN_LABELS = re.compile(r"[^A-Za-z0-9\-_. ]")
 _GPU_NAME = re.compile(r"GPU\d{1,4}")
 
 GPU_PRODUCT_DIFFERS = Code(
     "GpuProductDiffers",
-    "The node label nvidia.com/gpu.product names a product other than that of the GPUs that the "
-    "tools show.",
-    "Check that the output is from this node, and restart GPU feature discovery on it.",
+    "The node label nvidia.com/gpu.product or amd.com/gpu.product-name names a product other than "
+    "that of the GPUs that the tools show.",
+    "Check that the output is from this node, and restart GPU feature discovery, or AMD's node "
+    "labeller, on it.",
 )
 
 
@@ -68,6 +68,7 @@ def merge_node(
         cables=_of_kind(observations, CableObservation),
         cards=_of_kind(observations, CardObservation),
         cluster_node=cluster_node,
+        amd_gpus=_has_amd_gpus(observations, cluster_node),
     )
     return node._replace(
         machine_type=machine_type_of([sourced.observation for sourced in observations])
@@ -108,9 +109,13 @@ def _properties(
     return properties, findings
 
 
-def product_label(product: str) -> str:
-    """Return a GPU's product as GPU feature discovery spells it in nvidia.com/gpu.product."""
-    return "-".join(_NOT_IN_LABELS.sub("", product).split())
+def _has_amd_gpus(
+    observations: Iterable[SourcedObservation], cluster_node: KubeNode | None
+) -> bool:
+    labels = cluster_node.labels if cluster_node else {}
+    return product_of_labels(labels)[0] == AMD_LABEL or any(
+        gpu.vendor_id == AMD_ID for gpu in _of_kind(observations, GpuObservation)
+    )
 
 
 _GpuCounts = tuple[GpuCount, ...]
@@ -126,11 +131,11 @@ def _gpus(
         return (), [disagreement(location, "the GPUs", listed.conflict, _gpus_text)]
     if listed.value is None:
         return _by_label_or_topology(observations, cluster_node), []
-    label = cluster_node.gpu_product if cluster_node else None
+    name, label = product_of_labels(cluster_node.labels) if cluster_node else ("", "")
     if label and label not in {gpu.product for gpu in listed.value}:
         text = (
-            f"tools show {_gpus_text(listed.value)}, but the node's label nvidia.com/gpu.product "
-            f"is {label}"
+            f"tools show {_gpus_text(listed.value)}, but the product in the node's label {name} is "
+            f"{label}"
         )
         return (), [GPU_PRODUCT_DIFFERS.finding("warning", text, location=location)]
     return listed.value, []
@@ -146,13 +151,14 @@ def _gpu_statements(
     listed: dict[tuple[str, str], dict[tuple[object, ...], set[str]]] = {}
     lines: dict[tuple[str, str], int] = {}
     for file, gpu in observations:
-        if isinstance(gpu, GpuObservation) and gpu.product is not None:
+        product = product_of_gpu(gpu) if isinstance(gpu, GpuObservation) else None
+        if isinstance(gpu, GpuObservation) and product is not None:
             key = (gpu.origin.tool, file)
-            identity = (gpu.number, gpu.uuid, gpu.pci)
+            identity = (gpu.number, gpu.uuid, gpu.pci and pci_key(gpu.pci))
             if identity == (None, None, None):
                 identity = (gpu.origin.line, None, None)
             products = listed.setdefault(key, {}).setdefault(identity, set())
-            products.add(product_label(gpu.product))
+            products.add(product)
             lines[key] = min(gpu.origin.line, lines.get(key, gpu.origin.line))
     for key, gpus in listed.items():
         for counted in {_by_product(map(min, gpus.values())), _by_product(map(max, gpus.values()))}:
@@ -172,19 +178,14 @@ def _by_label_or_topology(
     observations: Sequence[SourcedObservation], cluster_node: KubeNode | None
 ) -> tuple[GpuCount, ...]:
     if cluster_node is not None and cluster_node.gpu_product:
-        count = cluster_node.labels.get("nvidia.com/gpu.count", "")
-        return (GpuCount(cluster_node.gpu_product, int(count) if _is_count(count) else None),)
-    numbers = {
-        gpu.number for gpu in _of_kind(observations, GpuObservation) if gpu.number is not None
-    }
+        return (GpuCount(cluster_node.gpu_product, cluster_node.gpu_count),)
+    gpus = _of_kind(observations, GpuObservation)
+    numbers = {gpu.number for gpu in gpus if gpu.number is not None}
+    pci_functions = {pci_key(gpu.pci) for gpu in gpus if gpu.pci is not None}
     gpus_in_topology = {
         row.gpu
         for row in _of_kind(observations, DistanceObservation)
         if _GPU_NAME.fullmatch(row.gpu)
     }
-    gpu_count = max(len(numbers), len(gpus_in_topology))
+    gpu_count = max(len(numbers), len(gpus_in_topology), len(pci_functions))
     return (GpuCount(None, gpu_count),) if gpu_count else ()
-
-
-def _is_count(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 5  # noqa: PLR2004 - 9999 GPUs

@@ -26,7 +26,8 @@ class GpusForm(TypedDict):
     """The GPUs of one product in a node."""
 
     product: str | None
-    """As GPU feature discovery writes it in the label nvidia.com/gpu.product."""
+    """As GPU feature discovery writes it in the label nvidia.com/gpu.product; of AMD, such as
+    AMD-Instinct-MI300X."""
     count: int | None
     """The number of these GPUs."""
 

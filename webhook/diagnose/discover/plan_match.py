@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from webhook.config.names import intended_product, is_label_glob
 from webhook.diagnose.discover.fabric_entry import MatchEntryForm
+from webhook.diagnose.discover.gpu_products import AMD_LABEL, AMD_RESOURCE, NVIDIA_LABEL
 from webhook.diagnose.discover.groups import Group
 
 _HOSTNAME = "kubernetes.io/hostname"
@@ -15,6 +16,7 @@ _GPU = "nvidia.com/gpu"
 #: Labels that distinguish pools of nodes, the deliberate ones first.
 _POOLS = (
     "rdma.lab/fabric",
+    AMD_LABEL,
     "cloud.google.com/gke-nodepool",
     "kubernetes.azure.com/agentpool",
     "eks.amazonaws.com/nodegroup",
@@ -57,11 +59,13 @@ def _by_gpus(group: Group) -> Match:
     resources = _resources(group)
     if resources is not None:
         reason_by_field["gpuResources"] = (
-            "offered by the nodes" if resources else "the nodes have no GPUs"
+            _resources_reason(group) if resources else "the nodes have no GPUs"
         )
-    if group.product:
-        reason_by_field["gpuProducts"] = "as in the node label nvidia.com/gpu.product"
-    return Match(resources, group.product, {}, reason_by_field)
+    # The field compares the label of GPU feature discovery, which nodes with GPUs of AMD lack.
+    product = None if group.amd_gpus else group.product
+    if product:
+        reason_by_field["gpuProducts"] = f"as in the node label {NVIDIA_LABEL}"
+    return Match(resources, product, {}, reason_by_field)
 
 
 def _resources(group: Group) -> tuple[str, ...] | None:
@@ -69,12 +73,22 @@ def _resources(group: Group) -> tuple[str, ...] | None:
     if group.without_gpus:
         return ()
     cluster_nodes = [node_ports.node.cluster_node for node_ports in group.ports_of_nodes]
+    names = {name for node in cluster_nodes if node for name in node.gpu_resources}
+    if group.amd_gpus:
+        return tuple(sorted(names)) or (AMD_RESOURCE,)
     if not all(cluster_nodes):
         return None
-    names = {name for node in cluster_nodes if node for name in node.gpu_resources}
     if not names and any(node_ports.node.gpus for node_ports in group.ports_of_nodes):
         return None  # the GPU plugin is not ready, or not yet installed
     return tuple(sorted(names))
+
+
+def _resources_reason(group: Group) -> str:
+    """Return the reason for the GPU resources: nodes offer them, or AMD's plugin will."""
+    nodes = [node_ports.node.cluster_node for node_ports in group.ports_of_nodes]
+    if any(node and node.gpu_resources for node in nodes):
+        return "offered by the nodes"
+    return "the resource of AMD's device plugin"
 
 
 def _share_gpus(group_matches: Sequence[Match]) -> bool:

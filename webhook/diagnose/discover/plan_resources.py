@@ -21,6 +21,8 @@ _VENDOR_RESOURCES: dict[int, tuple[tuple[str, Mode], ...]] = {
     AMAZON_ID: (("vpc.amazonaws.com/efa", "host-device"),),
     PENSANDO_ID: (("amd.com/nic", "host-device"), ("amd.com/vnic", "sr-iov")),
 }
+#: If no tool shows the vendor: EFA is not among them, since its devices always show theirs.
+_OF_UNKNOWN_VENDOR = _VENDOR_RESOURCES[PENSANDO_ID]
 
 
 class OfferedNics(NamedTuple):
@@ -56,7 +58,9 @@ def is_efa(group: Group) -> bool:
 def offered_nics(group: Group) -> OfferedNics | None:
     """Return the NICs that the cards' vendor has a device plugin for, if all nodes offer them."""
     nodes = [node_ports.node.cluster_node for node_ports in group.ports_of_nodes]
-    for name, mode in _VENDOR_RESOURCES.get(vendor_of(group) or 0, ()):
+    vendor = vendor_of(group)
+    offers = _VENDOR_RESOURCES.get(vendor, ()) if vendor else _OF_UNKNOWN_VENDOR
+    for name, mode in offers:
         counts = [node.resources.get(name, 0) if node else 0 for node in nodes]
         if all(counts):
             return OfferedNics(name, mode, min(counts))

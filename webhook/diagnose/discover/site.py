@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Generic, NamedTuple, TypeVar
 
+from webhook.diagnose.discover.gpu_products import AMD_RESOURCE, product_of_labels
 from webhook.diagnose.tools.observations import (
     CableObservation,
     CardObservation,
@@ -70,7 +71,7 @@ class MergedPort(NamedTuple):
 class GpuCount(NamedTuple):
     """GPUs of one product in a node."""
 
-    #: As GPU feature discovery spells it: "NVIDIA-H100-80GB-HBM3".
+    #: As GPU feature discovery spells it: "NVIDIA-H100-80GB-HBM3"; AMD's as "AMD-Instinct-MI300X".
     product: str | None
     number: int | None
 
@@ -101,9 +102,16 @@ class KubeNode(NamedTuple):
 
     @property
     def gpu_product(self) -> str | None:
-        """The product by the label of GPU feature discovery, without `-SHARED` and `-MIG-...`."""
-        label = self.labels.get("nvidia.com/gpu.product")
-        return label and re.sub(r"(-SHARED|-MIG-.*)+$", "", label)
+        """The product by the label of GPU feature discovery, or of AMD's node labeller."""
+        return product_of_labels(self.labels)[1] or None
+
+    @property
+    def gpu_count(self) -> int | None:
+        """The number of GPUs by a label, or by AMD's device plugin; None if unknown."""
+        count = self.labels.get("nvidia.com/gpu.count", "")
+        if count.isascii() and count.isdigit() and len(count) < 5:  # noqa: PLR2004 - 9999 GPUs
+            return int(count)
+        return self.resources.get(AMD_RESOURCE) or None
 
     @property
     def gpu_resources(self) -> tuple[str, ...]:
@@ -141,6 +149,8 @@ class MergedNode(NamedTuple):
     cables: tuple[CableObservation, ...] = ()
     cards: tuple[CardObservation, ...] = ()
     cluster_node: KubeNode | None = None
+    #: Whether tools or a label show GPUs of AMD.
+    amd_gpus: bool = False
 
     @property
     def product(self) -> str | None:

@@ -115,11 +115,13 @@ class GpuObservation(NamedTuple):
     origin: Origin
     #: The number in nvidia-smi, from 0; None if the tool shows no number.
     number: int | None = None
-    #: "NVIDIA H100 80GB HBM3", as nvidia-smi names it.
+    #: As the tool names it: "NVIDIA H100 80GB HBM3".
     product: str | None = None
     uuid: str | None = None
     pci: str | None = None
     numa: int | None = None
+    #: The PCI vendor, 0x1002 for AMD; None if the tool does not show it. nvidia-smi is NVIDIA's.
+    vendor_id: int | None = None
 
 
 class DistanceObservation(NamedTuple):

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
+from webhook.diagnose.discover.gpu_products import AMD_LABEL, NVIDIA_LABEL
 from webhook.diagnose.discover.plan import FabricPlan
 from webhook.diagnose.discover.plan_resources import is_efa, is_nvidia, offers_nics
 from webhook.diagnose.discover.plugin.device_plugin import PluginFile, manifest, own_interface
@@ -121,8 +122,18 @@ def _pool(name: str) -> str:
 
 def _node_selector(plan: FabricPlan) -> dict[str, str]:
     """Return labels that all nodes have: their GPUs' product, and SR-IOV capability."""
-    product = {"nvidia.com/gpu.product": plan.group.product} if plan.group.product else {}
+    product = {NVIDIA_LABEL: plan.group.product} if plan.group.product else {}
+    if plan.group.amd_gpus:
+        product = _amd_label(plan)
     return {"feature.node.kubernetes.io/network-sriov.capable": "true", **product}
+
+
+def _amd_label(plan: FabricPlan) -> dict[str, str]:
+    """Return the label of AMD's labeller if all nodes have the same; tools spell it differently."""
+    nodes = [node_ports.node.cluster_node for node_ports in plan.group.ports_of_nodes]
+    values = {node.labels.get(AMD_LABEL, "") if node else "" for node in nodes}
+    value = values.pop() if len(values) == 1 else ""
+    return {AMD_LABEL: value} if value else {}
 
 
 def _nic_selector(plan: FabricPlan, device: str) -> dict[str, object]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from webhook.diagnose.tools.observations import Line, Reading
+from webhook.diagnose.tools.readers.amd_smi import AMD_SMI, ROCM_SMI
 from webhook.diagnose.tools.readers.host import (
     CONTAINERD_MEMLOCK,
     DMIDECODE,
@@ -21,17 +22,19 @@ from webhook.diagnose.tools.readers.infiniband_diags import IBLINKINFO, IBSTAT, 
 from webhook.diagnose.tools.readers.iproute2 import IP_BRIEF, RDMA_LINK, RDMA_LINK_JSON, RDMA_SYSTEM
 from webhook.diagnose.tools.readers.kernel_modules import LSMOD, MODINFO, OFED_INFO
 from webhook.diagnose.tools.readers.layouts import LineByLineReader, Reader, combine_row_readers
+from webhook.diagnose.tools.readers.mst import MST_STATUS
 from webhook.diagnose.tools.readers.nvidia_smi import (
     NVIDIA_PROC,
     NVIDIA_SMI_GPUS,
     NVIDIA_SMI_QUERY,
     NVIDIA_SMI_TOPO,
 )
-from webhook.diagnose.tools.readers.pci import LSPCI, MST_STATUS, PCI_SYSFS
+from webhook.diagnose.tools.readers.pci import LSPCI, PCI_SYSFS
 from webhook.diagnose.tools.readers.sysfs import DEVICE_LIST, IB_SYSFS
 from webhook.diagnose.tools.readers.verbs import IBDEV2NETDEV, IBV_DEVICES, IBV_DEVINFO, SHOW_GIDS
 
 READERS: tuple[Reader, ...] = (
+    AMD_SMI,
     CONTAINERD_MEMLOCK,
     DEVICE_LIST,
     DMIDECODE,
@@ -59,6 +62,7 @@ READERS: tuple[Reader, ...] = (
     RDMA_LINK,
     RDMA_LINK_JSON,
     RDMA_SYSTEM,
+    ROCM_SMI,
     SHOW_GIDS,
     UNAME,
 )

@@ -1,20 +1,21 @@
-"""Readers for PCI functions: /sys/bus/pci/devices, lspci and mst status."""
+"""Readers for PCI functions, cards and GPUs: /sys/bus/pci/devices and lspci."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from webhook.diagnose.tools.gpus import AMD_ID, amd_product, is_gpu
 from webhook.diagnose.tools.observations import (
     CardObservation,
+    GpuObservation,
     Line,
     Origin,
     PcieLink,
-    PortObservation,
     Reading,
 )
-from webhook.diagnose.tools.readers.layouts import RECOGNIZED, Reader, RowReading, read_rows
-from webhook.diagnose.tools.readers.notation import DEVICE, PCI, number
+from webhook.diagnose.tools.readers.layouts import Reader
+from webhook.diagnose.tools.readers.notation import PCI, number
 
 # Files of /sys/bus/pci/devices, each with its path, in the output of `grep -r . PATH`.
 #
@@ -53,7 +54,7 @@ _NETWORK_CLASS = 0x02
 
 
 def read_pci_sysfs(lines: Sequence[Line]) -> Reading:
-    """Read the known files of each function; a function without a class may not be a card."""
+    """Read the known files of each function; one without a class may be neither card nor GPU."""
     functions: dict[str, dict[str, str]] = {}
     first: dict[str, int] = {}
     recognized: set[int] = set()
@@ -64,20 +65,27 @@ def read_pci_sysfs(lines: Sequence[Line]) -> Reading:
             functions.setdefault(file["pci"], {})[file["file"]] = file["value"]
             first.setdefault(file["pci"], line.number)
             recognized.add(line.number)
-    cards = (_pci_sysfs_card(pci, first[pci], files) for pci, files in functions.items())
-    return Reading(tuple(card for card in cards if card), frozenset(recognized))
+    shown = (_pci_sysfs_function(pci, first[pci], files) for pci, files in functions.items())
+    return Reading(tuple(function for function in shown if function), frozenset(recognized))
 
 
-def _pci_sysfs_card(pci: str, line: int, files: Mapping[str, str]) -> CardObservation | None:
+def _pci_sysfs_function(
+    pci: str, line: int, files: Mapping[str, str]
+) -> CardObservation | GpuObservation | None:
     numbers = {name: int(value, 16) for name, value in files.items() if value.startswith("0x")}
+    vendor, device = numbers.get("vendor"), numbers.get("device")
+    if is_gpu(numbers.get("class", 0) >> 8, vendor):
+        product = amd_product(device) if vendor == AMD_ID else None
+        numa = number(files.get("numa_node", ""))
+        return GpuObservation(Origin(_PCI_SYSFS, line), None, product, None, pci, numa, vendor)
     if numbers.get("class", 0) >> 16 != _NETWORK_CLASS:
         return None
     return CardObservation(
         Origin(_PCI_SYSFS, line),
         pci,
         numbers["class"] >> 8,
-        numbers.get("vendor"),
-        numbers.get("device"),
+        vendor,
+        device,
         link=_link(files, "current"),
         best_link=_link(files, "max"),
         numa=number(files.get("numa_node", "")),
@@ -105,14 +113,16 @@ PCI_SYSFS = Reader(_PCI_SYSFS, read_pci_sysfs)
 #
 #   0000:3b:00.0 0207: 15b3:1021
 #   3b:00.0 Infiniband controller [0207]: Mellanox Technologies MT2910 [ConnectX-7] [15b3:1021]
+#   05:00.0 Processing accelerators [1200]: Advanced Micro Devices, Inc. [AMD/ATI] Aqua Vanjaram
+#       [Instinct MI300X] [1002:74a1]                          (in one line)
 #   3b:00.0 Infiniband controller: Mellanox Technologies MT2910 [ConnectX-7] (rev 01)
 #           NUMA node: 0
 #           LnkCap: Port #0, Speed 32GT/s, Width x16, ASPM not supported
 #           LnkSta: Speed 16GT/s (downgraded), Width x16
 #
 # These are -Dn, -nn, and plain; with -vv, the last three lines follow each of them. Only network
-# cards matter. lspci omits the domain if the node has only one (without -D), and an unknown speed
-# (of a virtual function). Source: pciutils, lspci.c and ls-caps.c.
+# cards and GPUs matter. lspci omits the domain if the node has only one (without -D), and an
+# unknown speed (of a virtual function). Source: pciutils, lspci.c and ls-caps.c.
 
 _LSPCI = "lspci"
 
@@ -148,21 +158,32 @@ _CONTROLLERS = {
     "Fabric controller": 0x0208,
 }
 _CLASSES = frozenset(_CONTROLLERS.values())
+#: The names of classes that GPUs have.
+_GPU_CLASSES = {
+    "3D controller": 0x0302,
+    "Processing accelerators": 0x1200,
+    "Display controller": 0x0380,
+}
+_AMD_NAME = "Advanced Micro Devices, Inc. [AMD/ATI]"
+_INSTINCT = re.compile(r"\[((?:Radeon )?Instinct [\w ]{2,30})\]", re.ASCII)
 
 
 def read_lspci(lines: Sequence[Line]) -> Reading:
     """Read each function with the lines below it."""
-    cards: list[CardObservation] = []
+    shown: list[CardObservation | GpuObservation] = []
     recognized: set[int] = set()
     for head, below in _functions(lines):
         recognized.update(line.number for line in below)
         match = _HEAD.fullmatch(head.text)
-        card = match and _lspci_card(Origin(_LSPCI, head.number), match)
+        origin = Origin(_LSPCI, head.number)
+        card = match and _lspci_card(origin, match)
         if match and (card or not _is_network(match)):
             recognized.add(head.number)
         if card:
-            cards.append(_with_details(card, below))
-    return Reading(tuple(cards), frozenset(recognized))
+            shown.append(_with_details(card, below))
+        elif match and (gpu := _lspci_gpu(origin, match)):
+            shown.append(gpu._replace(numa=_numa(below)))
+    return Reading(tuple(shown), frozenset(recognized))
 
 
 def _functions(lines: Sequence[Line]) -> Iterator[tuple[Line, list[Line]]]:
@@ -216,16 +237,41 @@ def _lspci_card(origin: Origin, head: re.Match[str]) -> CardObservation | None:
     )
 
 
+def _lspci_gpu(origin: Origin, head: re.Match[str]) -> GpuObservation | None:
+    """Return the GPU; None for another kind of function, or if its line was cut."""
+    named, ids = _NAMED.fullmatch(head["rest"]), _IDS.fullmatch(head["rest"])
+    if head["numeric"] and ids:
+        model, vendor, device = "", ids[1], ids[2]
+    elif named and not head["numeric"] and (head["class"] is None) == (named["vendor"] is None):
+        model, vendor, device = named["model"], named["vendor"], named["device"]
+    else:
+        return None
+    number_of_class = head["numeric"] or head["class"]
+    pci_class = int(number_of_class, 16) if number_of_class else _GPU_CLASSES.get(head["name"])
+    vendor_id = AMD_ID if model.startswith(_AMD_NAME) else _hexadecimal(vendor)
+    if not is_gpu(pci_class, vendor_id):
+        return None
+    product = None
+    if vendor_id == AMD_ID:
+        name = _INSTINCT.search(model)
+        product = name[1] if name else amd_product(_hexadecimal(device))
+    return GpuObservation(origin, None, product, None, head["pci"].lower(), vendor_id=vendor_id)
+
+
 def _hexadecimal(text: str | None) -> int | None:
     return None if text is None else int(text, 16)
 
 
+def _numa(below: Sequence[Line]) -> int | None:
+    rows = filter(None, (_NUMA.fullmatch(line.text) for line in below))
+    return next((number(row[1]) for row in rows), None)
+
+
 def _with_details(card: CardObservation, below: Sequence[Line]) -> CardObservation:
+    card = card._replace(numa=_numa(below))
     for line in below:
-        link, numa = _LINK.fullmatch(line.text), _NUMA.fullmatch(line.text)
-        if numa:
-            card = card._replace(numa=number(numa[1]))
-        elif link and link["what"] == "LnkCap":
+        link = _LINK.fullmatch(line.text)
+        if link and link["what"] == "LnkCap":
             card = card._replace(best_link=_pcie_link(link))
         elif link:
             card = card._replace(link=_pcie_link(link))
@@ -239,97 +285,3 @@ def _pcie_link(link: re.Match[str]) -> PcieLink | None:
 
 
 LSPCI = Reader(_LSPCI, read_lspci)
-
-
-# mst status (MFT), with -v or -vv a row for each PCI function.
-#
-#   DEVICE_TYPE             MST                           PCI       RDMA     NET          NUMA
-#   ConnectX7(rev:0)        /dev/mst/mt4129_pciconf5      e5:00.0   mlx5_5   net-ibs5     1
-#   BlueField3(rev:1)       NA                            03:00.1            net-p1,net-p2  -1
-#
-# Columns may be empty, and web pages collapse blanks, so that only the form of a word shows its
-# column. A line that ends before NUMA was cut, possibly within a name. Two functions of a bond have
-# one RDMA device. Without -v it writes the PCI address below the device:
-#
-#   /dev/mst/mt4129_pciconf0         - PCI configuration cycles access.
-#                                      domain:bus:dev.fn=0000:0d:00.0 addr.reg=88 data.reg=92 [...]
-
-_MST_STATUS = "mst status"
-
-_ROW = re.compile(
-    rf"\s{{0,20}}(?P<type>[A-Za-z][\w-]{{1,40}})\(rev:\w{{1,4}}\)\s{{1,60}}"
-    rf"(?:/dev/mst/(?:mt(?P<id>\d{{3,6}})_)?\S{{1,80}}|NA)\s{{1,60}}(?P<pci>{PCI})"
-    rf"(?P<rest>(?:\s{{1,60}}(?P<device>(?!net-){DEVICE}))?(?:\s{{1,60}}(?P<net>net-\S{{1,200}}))?"
-    r"\s{1,60}(?P<numa>-?\d{1,3}|NA))?(?P<cut>(?:\s.{0,400})?)",
-    re.ASCII,
-)
-_DEVICE = re.compile(
-    r"\s{0,20}/dev/mst/(?:mt(?P<id>\d{3,6})_)?\S{1,80}\s{1,60}- PCI .{1,80}", re.ASCII
-)
-_ADDRESS = re.compile(rf"\s{{0,80}}domain:bus:dev\.fn=(?P<pci>{PCI})(?:\s.{{0,200}})?", re.ASCII)
-_OTHER = re.compile(
-    r"\s{0,80}(?:MST (?:modules|devices):|PCI devices:"
-    r"|MST PCI(?: configuration)? module (?:is not )?loaded"
-    r"|DEVICE_TYPE\s+MST\s+PCI\s+RDMA\s+NET\s+NUMA|Chip revision is: \w{1,4})\s*",
-    re.ASCII,
-)
-_RULE = re.compile(r"-{4,40}\s*|\.\s*")
-
-
-def read_mst_status(lines: Sequence[Line]) -> Reading:
-    """Read the rows, one for each PCI function."""
-    rows = _MstRows()
-    return read_rows(lines, rows.read_row)
-
-
-class _MstRows:
-    """A row reader that depends on the previous line."""
-
-    def __init__(self) -> None:
-        #: Whether the last line was the tool's: only then is a rule or a dot after it, too.
-        self._inside = False
-        #: The device whose address is on the next line.
-        self._device: re.Match[str] | None = None
-
-    def read_row(self, line: Line) -> RowReading | None:
-        if not line.text.strip():
-            return None
-        device, self._device = self._device, _DEVICE.fullmatch(line.text)
-        address = _ADDRESS.fullmatch(line.text)
-        ruled = self._inside and _RULE.fullmatch(line.text)
-        if self._device or ruled or _OTHER.fullmatch(line.text):
-            reading: RowReading | None = RECOGNIZED
-        elif address is not None and device is not None:
-            reading = _mst_status_card(line, device, address)
-        else:
-            reading = _mst_status_port(line)
-        self._inside = reading is not None
-        return reading
-
-
-def _mst_status_card(line: Line, device: re.Match[str], address: re.Match[str]) -> RowReading:
-    pci, device_id = address["pci"].lower(), number(device["id"] or "")
-    return RowReading(
-        (CardObservation(Origin(_MST_STATUS, line.number), pci, device_id=device_id),)
-    )
-
-
-def _mst_status_port(line: Line) -> RowReading | None:
-    row = _ROW.fullmatch(line.text)
-    if row is None:
-        return None
-    complete = row["rest"] is not None
-    net = (row["net"] or "").split(",")
-    observation = PortObservation(
-        Origin(_MST_STATUS, line.number),
-        row["device"],
-        netdevs=tuple(name.removeprefix("net-") for name in net if name) if complete else None,
-        pci=row["pci"].lower(),
-        device_id=number(row["id"] or ""),
-        model=row["type"],
-        numa=number(row["numa"] or ""),
-    )
-    return RowReading((observation,), fully_read=complete and not row["cut"].strip())
-
-
-MST_STATUS = Reader(_MST_STATUS, read_mst_status)
