@@ -97,7 +97,7 @@ def _plan(
     _add_link(entry, reason_by_field, group, devices)
     if is_efa(group) and mode == "host-network":
         _add_host_interface(entry, reason_by_field, host_interface(group))
-    elif mode not in _OWN_DEVICE:
+    elif mode not in _OWN_DEVICE and not is_efa(group):
         chosen = hca_list(group, devices)
         entry[chosen.field], reason_by_field[chosen.field] = list(chosen.names), chosen.reason
         _add_interfaces(entry, reason_by_field, group, chosen, mode)

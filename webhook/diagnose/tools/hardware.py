@@ -119,7 +119,8 @@ def _intel(model: str, gbps: int, link: PcieLink | None) -> CardModel:
     return CardModel(model, "Intel", False, gbps, link, False, _ICE)
 
 
-_AMAZON_EFA = CardModel("EFA", "Amazon", True, None, None, False, _EFA)
+#: An instance has a whole device, not a part of one.
+_AMAZON_EFA = CardModel("EFA", "Amazon", False, None, None, False, _EFA)
 
 #: Vendor id and device id → the model. The rates and links come from the data sheets of NVIDIA,
 #: Broadcom and Intel for the fastest card of the model.

@@ -124,13 +124,19 @@ def test_efa_without_a_known_interface_has_none() -> None:
     assert "hostSocketInterface" not in only_entry(discovered(efa_nodes()))
 
 
-@pytest.mark.parametrize("mode", ["sr-iov", "host-device"])
+@pytest.mark.parametrize("mode", ["shared-device", "host-network", "sr-iov", "host-device"])
 def test_no_mode_gives_efa_nvidias_files(mode: str) -> None:
-    """With --mode too, there is neither a resource nor a file for EFA."""
+    """With --mode too, there is neither a resource nor a file for EFA, and libfabric has no HCA."""
     discovery = discovered(efa_nodes(), mode=mode)
     (plan,) = discovery.fabrics
-    assert "resources" not in plan.entry
+    assert not {"resources", "hcas", "excludeHcas", "hcaPrefixes", "libraries"} & set(plan.entry)
     assert plugin_files([plan], DiscoverOptions()).files == ()
+
+
+def test_efa_is_no_virtual_function() -> None:
+    """An instance has the device itself, and no other pod's part of it."""
+    (node,) = discovered(efa_nodes()).nodes
+    assert [port.virtual for port in node.ports] == [None, None]
 
 
 def test_efa_is_described_once() -> None:
@@ -154,7 +160,7 @@ def test_a_rate_with_a_fraction_is_explained_beside_the_transport() -> None:
 
 def test_efa_beside_an_infiniband_card_is_named() -> None:
     """The comment on an unused port has its network, not the link layer that no tool shows."""
-    nodes = {"n1": observed(port("mlx5_2", device_id=0x101C), efa("rdmap0s0"), gpus())}
+    nodes = {"n1": observed(port("mlx5_2"), efa("rdmap0s0"), gpus())}
     (node_ports,) = discovered(nodes).ports_of_nodes
     assert list(node_ports.other_ports.values()) == ["EFA, 100 Gb/s; the fabric is InfiniBand"]
 
