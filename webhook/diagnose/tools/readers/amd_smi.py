@@ -136,17 +136,17 @@ _FRAME = re.compile(
 def _rocm_smi_row(line: Line) -> RowReading | None:
     """Read a row, which shows a GPU."""
     origin = Origin(_ROCM_SMI, line.number)
-    row, shown = _CONCISE.fullmatch(line.text), _FIELD.fullmatch(line.text)
+    row, field_row = _CONCISE.fullmatch(line.text), _FIELD.fullmatch(line.text)
     if row:
         product = amd_product(int(row["did"], 16)) if row["did"] else None
         gpu = GpuObservation(origin, int(row["number"]), product, vendor_id=AMD_ID)
         return RowReading((gpu,))
-    if shown is None:
+    if field_row is None:
         return RECOGNIZED if _FRAME.fullmatch(line.text) else None
-    series = _SERIES.fullmatch(shown["field"])
+    series = _SERIES.fullmatch(field_row["field"])
     if series is None or not _is_name(series[1]):
         return RECOGNIZED
-    gpu = GpuObservation(origin, int(shown["number"]), series[1], vendor_id=AMD_ID)
+    gpu = GpuObservation(origin, int(field_row["number"]), series[1], vendor_id=AMD_ID)
     return RowReading((gpu,))
 
 

@@ -65,8 +65,12 @@ def read_pci_sysfs(lines: Sequence[Line]) -> Reading:
             functions.setdefault(file["pci"], {})[file["file"]] = file["value"]
             first.setdefault(file["pci"], line.number)
             recognized.add(line.number)
-    shown = (_pci_sysfs_function(pci, first[pci], files) for pci, files in functions.items())
-    return Reading(tuple(function for function in shown if function), frozenset(recognized))
+    cards_and_gpus = (
+        _pci_sysfs_function(pci, first[pci], files) for pci, files in functions.items()
+    )
+    return Reading(
+        tuple(function for function in cards_and_gpus if function), frozenset(recognized)
+    )
 
 
 def _pci_sysfs_function(
@@ -170,7 +174,7 @@ _INSTINCT = re.compile(r"\[((?:Radeon )?Instinct [\w ]{2,30})\]", re.ASCII)
 
 def read_lspci(lines: Sequence[Line]) -> Reading:
     """Read each function with the lines below it."""
-    shown: list[CardObservation | GpuObservation] = []
+    cards_and_gpus: list[CardObservation | GpuObservation] = []
     recognized: set[int] = set()
     for head, below in _functions(lines):
         recognized.update(line.number for line in below)
@@ -180,10 +184,10 @@ def read_lspci(lines: Sequence[Line]) -> Reading:
         if match and (card or not _is_network(match)):
             recognized.add(head.number)
         if card:
-            shown.append(_with_details(card, below))
+            cards_and_gpus.append(_with_details(card, below))
         elif match and (gpu := _lspci_gpu(origin, match)):
-            shown.append(gpu._replace(numa=_numa(below)))
-    return Reading(tuple(shown), frozenset(recognized))
+            cards_and_gpus.append(gpu._replace(numa=_numa(below)))
+    return Reading(tuple(cards_and_gpus), frozenset(recognized))
 
 
 def _functions(lines: Sequence[Line]) -> Iterator[tuple[Line, list[Line]]]:
