@@ -132,7 +132,7 @@ def test_text(client: Client, address: str) -> None:
     answer = run(address, "--try", "lab")
     assert answer.out.startswith("Objects\n  ✔ CustomResourceDefinition ")
     assert answer.out.splitlines()[-1].startswith("? ")
-    assert "Dry run\n  ✔ a pod that opts in is patched in lab" in answer.out
+    assert "Dry run\n  ✔ a pod that opts in is patched in namespace lab" in answer.out
     assert [path for path, _ in client.created] == ["/api/v1/namespaces/lab/pods"] * 2
 
 

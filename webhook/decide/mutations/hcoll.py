@@ -195,7 +195,7 @@ def _why_not_edited(launch: LauncherCommand) -> tuple[Reason, str]:
 
 MUTATION = Mutation(
     name="hcoll",
-    summary="switches off Open MPI's HCOLL",
+    summary="switches HCOLL off in Open MPI",
     needs=RdmaAccess.NONE,
     reasons=(
         *(ADDED, IN_CASE, PRESENT, HCOLL_SET, ENV_FROM, NO_MPI, CPU_RANKS, OFF),

@@ -140,7 +140,9 @@ def _namespace(analysis: PodAnalysis) -> str:
 
 MUTATION = Mutation(
     name="networks",
-    summary="attaches the fabric's networks, through Multus or a cloud's own annotations",
+    summary=(
+        "attaches the pod to the fabric's networks, through Multus or a cloud's own annotations"
+    ),
     needs=RdmaAccess.FABRIC,
     reasons=(
         APPENDED,

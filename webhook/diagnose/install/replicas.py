@@ -129,7 +129,7 @@ def _version_findings(
         yield VERSION_SKEW.finding("warning", text)
     if len(versions) == 1 and not distant:
         own = (
-            "the same as this program"
+            "the same version as this program"
             if versions == [facts.version]
             else f"and this program is {facts.version}"
         )
@@ -170,7 +170,7 @@ def _configuration_findings(
         else:
             same += 1
     if same:
-        text = f"{_replicas(same, 'use')} {current} (config {config})"
+        text = f"{_replicas(same, 'use')} {current} (hash {config})"
         yield CHECKED.finding("ok", text)
 
 

@@ -127,8 +127,8 @@ def _opted_in_finding(tried: TriedPods, pod: TriedPod) -> Finding:
         text = f"a pod that opts in has no {STATUS_ANNOTATION} after a dry run in {tried.name}"
         return POD_NOT_PATCHED.finding("error", text)
     text = (
-        f"a pod that opts in is patched in {tried.name}: fabric {status.get('fabric')}, RDMA "
-        f"{status.get('rdma')} ({status.get('because')})"
+        f"a pod that opts in is patched in namespace {tried.name}: fabric {status.get('fabric')}, "
+        f"RDMA {status.get('rdma')} ({status.get('because')})"
     )
     return POD_PATCHED.finding("ok", text)
 
@@ -139,7 +139,8 @@ def _other_finding(tried: TriedPods, pod: TriedPod) -> Finding:
     if STATUS_ANNOTATION in _annotations(pod):
         text = f"a pod that does not opt in was changed in a dry run in {tried.name}"
         return POD_CHANGED_UNASKED.finding("error", text)
-    return CHECKED.finding("ok", f"a pod that does not opt in is not changed in {tried.name}")
+    text = f"a pod that does not opt in is not changed in namespace {tried.name}"
+    return CHECKED.finding("ok", text)
 
 
 def _rejection(tried: TriedPods, pod: TriedPod) -> Finding:

@@ -36,8 +36,8 @@ def test_all_is_well(installation: Installation) -> None:
     """The texts count the replicas."""
     assert installation.texts("replicas") == [
         "/readyz of 2 replicas: every check passes",
-        f"2 replicas run version {VERSION}, the same as this program",
-        "2 replicas use generation 3 of the FabricConfiguration (config 31ade3f1b5a1)",
+        f"2 replicas run version {VERSION}, the same version as this program",
+        "2 replicas use generation 3 of the FabricConfiguration (hash 31ade3f1b5a1)",
     ]
 
 
@@ -171,7 +171,7 @@ def test_a_replica_with_an_older_configuration(installation: Installation) -> No
     text = "webhook-a uses generation 2, not generation 3 of the FabricConfiguration"
     assert installation.findings() == [Finding("error", "ConfigurationsDiffer", text, DIFFER)]
     assert installation.texts("replicas")[-1] == (
-        "1 replica uses generation 3 of the FabricConfiguration (config 31ade3f1b5a1)"
+        "1 replica uses generation 3 of the FabricConfiguration (hash 31ade3f1b5a1)"
     )
 
 

@@ -21,8 +21,8 @@ def rejected(message: str) -> tuple[int, dict[str, Any]]:
 def test_all_is_well(installation: Installation) -> None:
     """The verdict is in the text; nothing was stored."""
     assert installation.texts("dry run", "lab") == [
-        "a pod that opts in is patched in lab: fabric v100-ib, RDMA yes (Equipped)",
-        "a pod that does not opt in is not changed in lab",
+        "a pod that opts in is patched in namespace lab: fabric v100-ib, RDMA yes (Equipped)",
+        "a pod that does not opt in is not changed in namespace lab",
     ]
     assert [path for path, _ in installation.created] == [f"{LAB}/pods"] * 2
 

@@ -44,7 +44,7 @@ def test_what_was_applied() -> None:
                 "memory fails)."
             ),
         ),
-        ("Applied", "ok", "hcoll: applied (it switches off Open MPI's HCOLL)."),
+        ("Applied", "ok", "hcoll: applied (it switches HCOLL off in Open MPI)."),
     ]
 
 

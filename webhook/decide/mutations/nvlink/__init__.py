@@ -117,7 +117,8 @@ def _wrap(draft: Draft, analysis: PodAnalysis, target: Target) -> None:
 MUTATION = Mutation(
     name="nvlink",
     summary=(
-        "lets privileged pods on one node use NVLink between them, each computing on its own GPUs"
+        "lets privileged pods on the same node communicate over NVLink, while each of them "
+        "computes on its own GPUs"
     ),
     needs=RdmaAccess.NONE,
     reasons=(

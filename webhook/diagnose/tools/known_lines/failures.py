@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import re
 
-from webhook.diagnose.tools.known_lines.known_line import NET_IB_SOURCE, KnownLine
+from webhook.diagnose.tools.known_lines.known_line import (
+    CHECK_OOM_KILLED,
+    KILLED_BY_SIGNAL,
+    LIFT_MEMLOCK,
+    NET_IB_SOURCE,
+    KnownLine,
+)
 
 # The fields of each row: code, kind, layer, clue, pattern, example, meaning, remedy, source.
 
@@ -13,24 +19,26 @@ FAILURES = (
         "NoDeviceFound", "failure", "verbs", "NET/IB : No device found", None,
         "node-0:880:887 [0] NCCL INFO NET/IB : No device found.",
         "NCCL found no RDMA device, so it uses TCP sockets.",
-        "Check whether the container has /dev/infiniband. If not, the container has no RDMA "
-        "resource. If so, NCCL_IB_HCA may match none of its devices, or the image may lack "
-        "ibverbs-providers.",
+        "Check whether the container has /dev/infiniband. If it does not, request the RDMA "
+        "resource of the fabric. If it does, check whether NCCL_IB_HCA matches one of the "
+        "devices there, and whether the image has ibverbs-providers.",
         NET_IB_SOURCE,
     ),
     KnownLine(
         "LibraryMissing", "failure", "verbs", "Failed to open libibverbs.so", None,
         "node-0:58239:58245 [0] NCCL INFO Failed to open libibverbs.so[.1]",
         "The image has no libibverbs, so NCCL uses TCP sockets.",
-        "Add rdma-core to the image (on Debian and Ubuntu: libibverbs1 and ibverbs-providers).",
+        "Add the package rdma-core to the image (on Debian and Ubuntu, libibverbs1 and "
+        "ibverbs-providers).",
         "nccl, src/misc/ibvwrap.cc",
     ),
     KnownLine(
         "ProviderMissing", "failure", "verbs", "no userspace device-specific driver found", None,
         "libibverbs: Warning: no userspace device-specific driver found for "
         "/sys/class/infiniband_verbs/uverbs0",
-        "The image has libibverbs, but not its driver for this NIC.",
-        "Add ibverbs-providers (or rdma-core) to the image.",
+        "The image has libibverbs, but lacks the userspace driver of the NIC.",
+        "Add the package with the userspace drivers to the image: rdma-core or, on Debian and "
+        "Ubuntu, ibverbs-providers.",
         "rdma-core, libibverbs/init.c",
     ),
     KnownLine(
@@ -43,8 +51,7 @@ FAILURES = (
         "Cannot allocate memory",
         "The kernel refused to register memory, since the process would exceed its limit on locked "
         "memory (ulimit -l).",
-        "Run the process as root with the capability IPC_LOCK, or on a node whose containerd has "
-        "LimitMEMLOCK=infinity. The memory limit of the container is not the cause.",
+        f"{LIFT_MEMLOCK} The memory limit of the container is not the cause.",
         "linux, drivers/infiniband/core/umem.c",
     ),
     KnownLine(
@@ -53,8 +60,7 @@ FAILURES = (
         "0x15213b956010, length=65536, access=0xf) failed. Please set max locked memory "
         "(ulimit -l) to 'unlimited' (current: 8192 kbytes)",
         "UCX could not register memory, since the limit on locked memory is too low.",
-        "Run the process as root with the capability IPC_LOCK, or on a node whose containerd has "
-        "LimitMEMLOCK=infinity.",
+        LIFT_MEMLOCK,
         "openucx/ucx, src/uct/ib/base",
     ),
     KnownLine(
@@ -62,8 +68,7 @@ FAILURES = (
         re.compile(r"Couldn't allocate MR(?! with error=14\b)"),
         "Couldn't allocate MR",
         "perftest could not register memory.",
-        "Run the process as root with the capability IPC_LOCK, or on a node whose containerd has "
-        "LimitMEMLOCK=infinity.",
+        LIFT_MEMLOCK,
         "linux-rdma/perftest, src/perftest_resources.c",
     ),
     KnownLine(
@@ -71,8 +76,7 @@ FAILURES = (
         re.compile(r"OpenFabrics|locked memory"),
         "initialize while trying to allocate some locked memory.  This typically can",
         "Open MPI could not register memory, since the limit on locked memory is too low.",
-        "Run the process as root with the capability IPC_LOCK, or on a node whose containerd has "
-        "LimitMEMLOCK=infinity.",
+        LIFT_MEMLOCK,
         "open-mpi/ompi, help-mpi-btl-openib.txt",
     ),
     KnownLine(
@@ -90,22 +94,24 @@ FAILURES = (
         "Couldn't allocate MR with error=14",
         "The NIC cannot register the GPU's memory.",
         "Ask the cluster administrator to load nvidia-peermem on the node, or to install a GPU "
-        "driver that supports DMA-BUF; with such a driver, run perftest with --use_cuda_dmabuf.",
+        "driver that supports DMA-BUF. With such a driver, also pass --use_cuda_dmabuf to "
+        "perftest.",
         "linux-rdma/perftest, src/perftest_resources.c; issue 126",
     ),
     KnownLine(
         "KilledForMemory", "failure", "memory", "ut of memory: Killed process", None,
         "[   63.657952] Memory cgroup out of memory: Killed process 269 (ib_write_bw) "
         "total-vm:71644kB, anon-rss:25460kB",
-        "The kernel killed a process for lack of memory. Memory that the process had registered "
-        "counts against the memory limit.",
+        "The kernel killed a process for lack of memory. Registered memory counts against the "
+        "container's memory limit.",
         "Raise or remove the container's memory limit. IPC_LOCK does not help here.",
         "linux, mm/oom_kill.c",
     ),
     KnownLine(
         "OOMKilled", "failure", "memory", "OOMKilled", None,
         "Reason:       OOMKilled",
-        "The container was killed. Registered memory counts against its memory limit.",
+        "The container was killed because it used more memory than its limit, or because the "
+        "node ran out of memory. Registered memory counts against the limit.",
         "Raise or remove the container's memory limit. IPC_LOCK does not help here.",
         "Kubernetes, status of a container",
     ),
@@ -113,10 +119,7 @@ FAILURES = (
         "ExitCode137", "failure", "memory", "137",
         re.compile(r"[Ee]xit [Cc]ode:?\s{1,10}137\b"),
         "command terminated with exit code 137",
-        "A signal killed the process. The kernel does this if the container's memory, including "
-        "registered memory, exceeds the memory limit.",
-        "Check whether `kubectl describe pod` shows OOMKilled. If so, raise or remove the "
-        "container's memory limit.",
+        KILLED_BY_SIGNAL, CHECK_OOM_KILLED,
         "Kubernetes, kubectl exec and the status of a container",
     ),
     KnownLine(
@@ -126,17 +129,14 @@ FAILURES = (
             r"|exited on signal 9 \(Killed\)"
         ),
         "Killed",
-        "A signal killed a process. The kernel does this if the container's memory, including "
-        "registered memory, exceeds the memory limit.",
-        "Check whether `kubectl describe pod` shows OOMKilled. If so, raise or remove the "
-        "container's memory limit.",
+        KILLED_BY_SIGNAL, CHECK_OOM_KILLED,
         "output of dash, bash and busybox; open-mpi/ompi, help-orterun.txt",
     ),
     KnownLine(
         "PortDown", "failure", "link", "state is Down",
         re.compile(r"Port number \d{1,3} state is Down"),
         "Port number 1 state is Down",
-        "A port of the RDMA device in the output is down.",
+        "A port of the RDMA device that the output names is down.",
         "Use another device of the node (ibstat shows which ports are Active), and report this "
         "port to the cluster administrator.",
         "linux-rdma/perftest, src/perftest_resources.c",
@@ -152,7 +152,7 @@ FAILURES = (
         "DeviceNotFound", "failure", "verbs", "not found",
         re.compile(r"\bIB device [\w.-]{1,64} not found"),
         "IB device mlx5_bond_0 not found",
-        "The container has no RDMA device with the name in the output.",
+        "The container has no RDMA device with the name that the output shows.",
         "Pass the name of a device that ibv_devinfo lists in the container (-d NAME).",
         "linux-rdma/perftest, src/perftest_resources.c",
     ),
@@ -160,8 +160,8 @@ FAILURES = (
         "NoRdmaDevice", "failure", "verbs", "Unable to find the Infiniband/RoCE device", None,
         "Unable to find the Infiniband/RoCE device",
         "The container has no RDMA device that perftest can use.",
-        "Request the RDMA resource of the fabric; without it, the devices are listed, but cannot "
-        "be opened.",
+        "Request the RDMA resource of the fabric. Without this resource, a container may see the "
+        "names of the devices, but cannot open the devices.",
         "linux-rdma/perftest, src/perftest_resources.c",
     ),
     KnownLine(
@@ -171,9 +171,10 @@ FAILURES = (
         "error Invalid argument",
         "Two nodes could not connect. On RoCE, perhaps the GID does not belong to the pod's "
         "network namespace, or NCCL_IB_GID_INDEX is wrong for one of the nodes.",
-        "On RoCE, give the pod a secondary network of the fabric, or hostNetwork. With NCCL, use "
-        "2.26 or newer, and do not set NCCL_IB_GID_INDEX; with perftest, choose a different GID "
-        "(-x). On InfiniBand, check that both nodes are on the same fabric.",
+        "On RoCE, attach one of the fabric's secondary networks to the pod, or set "
+        "hostNetwork: true. With NCCL, use 2.26 or newer, and do not set NCCL_IB_GID_INDEX; "
+        "with perftest, choose a different GID (-x). On InfiniBand, check that both nodes are "
+        "on the same fabric.",
         "Mellanox/k8s-rdma-shared-dev-plugin, issues 72, 101 and 112; nccl, issue 1573",
     ),
     KnownLine(
@@ -181,10 +182,10 @@ FAILURES = (
         "node-0:5776:5902 [0] transport/net_ib.cc:1296 NCCL WARN NET/IB : Got completion from "
         "peer 10.2.0.5<33092> with error 12, opcode 0, len 0, vendor err 129 (Recv)",
         "An RDMA transfer failed. Error 12 means that the other node did not answer in time.",
-        "Read the log of the other rank first: that rank may have exited. If it is running, the "
-        "two ranks may use devices on different networks (compare NCCL_IB_HCA), or packets may "
-        "be lost (RoCE without flow control). Error 4 points to a problem with GPUDirect on the "
-        "node.",
+        "Read the log of the other rank first: that rank may have exited. If it is still running, "
+        "the two ranks may use devices on different networks (compare NCCL_IB_HCA), or the network "
+        "may lose packets (RoCE without flow control). Error 4 points to a problem with GPUDirect "
+        "on the node.",
         NET_IB_SOURCE,
     ),
     KnownLine(
@@ -192,7 +193,7 @@ FAILURES = (
         "node-0:528:528 [0] NCCL WARN NET/IB : Attempted to connect incompatible devices: "
         "[0]mlx5_0:1/IB and [2]mlx5_bond_0:1/RoCE. Try selecting NICs of only one link type "
         "using NCCL_IB_HCA",
-        "NCCL mixed InfiniBand and Ethernet devices.",
+        "NCCL tried to connect an InfiniBand device to a RoCE device.",
         "Set NCCL_IB_HCA to the exact devices of one fabric, as in =mlx5_0,mlx5_1, and to the "
         "same value in all pods of the job.",
         NET_IB_SOURCE,
@@ -201,7 +202,7 @@ FAILURES = (
         "PeerClosed", "failure", "nccl", "Connection closed by remote peer", None,
         "node-0:528:5379 [0] misc/socket.cc:50 NCCL WARN socketProgress: Connection closed by "
         "remote peer node-1<35396>",
-        "Another rank exited, so this rank lost its connection to it.",
+        "Another rank exited, and so closed its connection to this rank.",
         "Look for the cause in the logs of the ranks on the host (a pod or a node) that the line "
         "names; often, a pod of the job lacks IPC_LOCK.",
         "nccl, src/misc/socket.cc",
@@ -234,23 +235,25 @@ FAILURES = (
         "Unable to Connect the HCA's through the link",
         "The two ends of perftest could not connect their queue pairs. On RoCE, perhaps the GID "
         "does not belong to this network namespace.",
-        "On RoCE, give the pod a secondary network of the fabric, or hostNetwork, or choose "
-        "another GID (-x). On InfiniBand, check that both ends are on the same fabric.",
+        "On RoCE, attach one of the fabric's secondary networks to the pod, set hostNetwork: "
+        "true, or choose another GID (-x). On InfiniBand, check that both ends are on the same "
+        "fabric.",
         "linux-rdma/perftest, src/write_bw.c",
     ),
     KnownLine(
         "GidUnreadable", "failure", "gid", "read sgid of index", None,
         "can't read sgid of index 3",
-        "The port has no GID with that index in this network namespace.",
-        "On RoCE, give the pod a secondary network of the fabric, or hostNetwork. Then choose a "
-        "GID that show_gids lists in the pod.",
+        "The port has no GID with the requested index in this network namespace.",
+        "On RoCE, attach one of the fabric's secondary networks to the pod, or set "
+        "hostNetwork: true. Then choose a GID that show_gids lists in the pod.",
         "rdma-core, libibverbs/examples/rc_pingpong.c",
     ),
     KnownLine(
         "IbResourcesMissing", "failure", "verbs", "Couldn't create IB resources", None,
         "Couldn't create IB resources",
-        "perftest could not create the queue pairs and other resources of the RDMA device.",
-        "Read the lines above this line. If there are none, read the output of the other side.",
+        "perftest could not create a queue pair or another resource of the RDMA device.",
+        "Read the lines above this line. If there are none, read the output of perftest on the "
+        "other side.",
         "linux-rdma/perftest, src/write_bw.c",
     ),
     KnownLine(
@@ -258,9 +261,9 @@ FAILURES = (
         re.compile(r"Failed status \d{1,2}: wr_id"),
         "Failed status 12: wr_id 0 syndrom 0x81",
         "An RDMA transfer failed. Status 12 means that the other node did not answer in time.",
-        "Read the output of the other side first: that process may have exited. If it is running, "
-        "the two sides may use devices on different networks, or packets may be lost (RoCE without "
-        "flow control).",
+        "Read the output of perftest on the other side first: that process may have exited. If it "
+        "is still running, the two sides may use devices on different networks, or the network may "
+        "lose packets (RoCE without flow control).",
         "linux-rdma/perftest, src/perftest_resources.h",
     ),
     KnownLine(
@@ -268,7 +271,8 @@ FAILURES = (
         re.compile(r"cma event RDMA_CM_EVENT_\w{1,30}, error"),
         "cma event RDMA_CM_EVENT_ADDR_ERROR, error -19",
         "The RDMA connection manager could not connect. With ADDR_ERROR or ROUTE_ERROR, the "
-        "address does not lead to an RDMA device; with REJECTED, no process listens there.",
+        "address does not lead to an RDMA device; with REJECTED, no process listens at that "
+        "address.",
         "Use the address of an interface of the RDMA device (ibdev2netdev names these interfaces), "
         "and start the server first.",
         "rdma-core, librdmacm/examples/rping.c",
@@ -277,10 +281,10 @@ FAILURES = (
         "ServerUnreachable", "failure", "socket", "Couldn't connect to",
         re.compile(r"Couldn't connect to \S{1,255}:\d{1,5}\b"),
         "Couldn't connect to 10.244.1.17:18515",
-        "The client of perftest could not reach the server over TCP, which both use to set up the "
-        "test.",
-        "Start the server first, and check its address. If it is running, look for a firewall or a "
-        "NetworkPolicy that blocks the port in the line.",
+        "The perftest client could not reach the perftest server over TCP, which they use to set "
+        "up the test.",
+        "Start the server first, and check its address. If the server is running, look for a "
+        "firewall or a NetworkPolicy that blocks the port after the address.",
         "linux-rdma/perftest, src/perftest_communication.c",
     ),
     KnownLine(
@@ -296,7 +300,7 @@ FAILURES = (
         "ORTE was unable to reliably start one or more daemons.",
         "Open MPI could not start its daemon on another node.",
         "Check that ssh from the launcher to each worker works without a password, and that the "
-        "workers' image has the same version of Open MPI as the launcher's.",
+        "workers' image has the same version of Open MPI as the launcher's image.",
         "open-mpi/ompi, help-errmgr-base.txt",
     ),
     KnownLine(
@@ -311,9 +315,9 @@ FAILURES = (
         re.compile(r"failed to extend /dev/shm/nccl-|shared memory segment /dev/shm/nccl-"),
         "node-0:168:168 [0] misc/shmutils.cc:72 NCCL WARN Error: failed to extend "
         "/dev/shm/nccl-UbzKZ9 to 9637892 bytes",
-        "The volume at /dev/shm is too small; the default is 64 MiB.",
+        "The file system at /dev/shm is too small. Without a volume there, its size is 64 MiB.",
         "Mount an emptyDir with medium: Memory at /dev/shm, or ask the cluster administrator to "
-        "set `sharedMemory` in the configuration.",
+        "set `sharedMemory` for the fabric in the FabricConfiguration.",
         "NCCL documentation, Troubleshooting",
     ),
     KnownLine(

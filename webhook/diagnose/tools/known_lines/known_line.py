@@ -14,6 +14,20 @@ LAYERS: tuple[Layer, ...] = get_args(Layer)
 
 #: The source of several rows: NCCL's transport over verbs.
 NET_IB_SOURCE = "nccl, src/transport/net_ib"
+#: The remedy of several rows: the limit on locked memory is too low.
+LIFT_MEMLOCK = (
+    "Run the process as root with the capability IPC_LOCK, or raise the limit on locked memory, "
+    "for example with LimitMEMLOCK=infinity for the node's containerd."
+)
+#: The meaning of two rows, and their remedy.
+KILLED_BY_SIGNAL = (
+    "SIGKILL ended a process. A possible cause is that the container's memory, including "
+    "registered memory, exceeded the memory limit."
+)
+CHECK_OOM_KILLED = (
+    "Check whether `kubectl describe pod` shows OOMKilled. If so, raise or remove the container's "
+    "memory limit."
+)
 
 
 class KnownLine(NamedTuple):

@@ -17,6 +17,10 @@ _LOOK_EARLIER = (
     "Look earlier in the log for a line that gives the reason, such as one that contains `NET/IB : "
     "No device found`, `NCCL_IB_DISABLE` or `libibverbs`."
 )
+_REMOVE_VARIABLE = (
+    "Remove the variable from where it is set, for example the container's env, envFrom or "
+    "command, the image, or nccl.conf."
+)
 _NCCL_ENV = "NCCL documentation, Environment Variables"
 
 TRANSPORTS = (
@@ -31,8 +35,8 @@ TRANSPORTS = (
         "ChannelsOverSockets", "transport", "nccl", "via NET/Socket", None,
         "node-0:528:528 [0] NCCL INFO Channel 00/0 : 7[3] -> 0[0] [receive] via NET/Socket/0",
         "NCCL's channels to other nodes use TCP sockets, not RDMA.",
-        f"{_LOOK_EARLIER} If there is none, check that NCCL_DEBUG_SUBSYS does not hide it: if the "
-        "variable is set, it must include INIT, NET and ENV.",
+        f"{_LOOK_EARLIER} If there is no such line, check NCCL_DEBUG_SUBSYS: if this variable is "
+        "set, it must include INIT, NET and ENV, or NCCL does not write those lines.",
         "nccl, src/transport/net.cc", rdma=False,
     ),
     KnownLine(
@@ -61,8 +65,8 @@ TRANSPORTS = (
         re.compile(rf"NET/OFI Selected [Pp]rovider is {_TCP_PROVIDER}"),
         "node-0:22:22 [0] NCCL INFO NET/OFI Selected Provider is tcp;ofi_rxm (found 1 nics)",
         "NCCL's plugin for libfabric uses TCP, not RDMA.",
-        "Remove FI_PROVIDER from the container's env and command. If it is not set, libfabric "
-        "found no RDMA device in the container: request the RDMA resource of the fabric.",
+        "Remove FI_PROVIDER from the container's env and command. If FI_PROVIDER is not set, "
+        "libfabric found no RDMA device in the container: request the RDMA resource of the fabric.",
         _PROVIDER_SOURCE, rdma=False,
     ),
     KnownLine(
@@ -82,8 +86,8 @@ TRANSPORTS = (
         "[1701292112.829711] [node-0:162239:0] ucp_worker.c:1855 UCX  INFO  0x100b240 "
         "inter-node cfg#3 tag(tcp/eth0)",
         "UCX's connections to other nodes use TCP.",
-        "Check that UCX_TLS, if set, contains rc, and that UCX_NET_DEVICES names an RDMA device of "
-        "this node, such as mlx5_0:1.",
+        "Check that UCX_TLS, if set, includes an RDMA transport, such as rc, and that "
+        "UCX_NET_DEVICES, if set, names an RDMA device of this node, such as mlx5_0:1.",
         "openucx/ucx, src/ucp/core/ucp_worker.c", rdma=False,
     ),
 )  # fmt: skip
@@ -93,9 +97,8 @@ SETTINGS = (
         "IbDisabledByEnvironment", "setting", "nccl", "NCCL_IB_DISABLE set by environment to",
         re.compile(r"NCCL_IB_DISABLE set by environment to [^0]"),
         "node-0:528:528 [0] NCCL INFO NCCL_IB_DISABLE set by environment to 1.",
-        "NCCL_IB_DISABLE turns RDMA off.",
-        "Remove the variable. It may be set in the container's env, by envFrom, in the image, or "
-        "in nccl.conf.",
+        "NCCL_IB_DISABLE turns RDMA off in NCCL.",
+        _REMOVE_VARIABLE,
         _NCCL_ENV,
     ),
     KnownLine(
@@ -103,8 +106,7 @@ SETTINGS = (
         re.compile(r"NCCL_NET set by environment to [Ss]ocket"),
         "node-0:528:528 [0] NCCL INFO NCCL_NET set by environment to Socket",
         "NCCL_NET makes NCCL use TCP sockets.",
-        "Remove the variable. It may be set in the container's env, by envFrom, in the image, or "
-        "in nccl.conf.",
+        _REMOVE_VARIABLE,
         _NCCL_ENV,
     ),
 )  # fmt: skip
@@ -115,7 +117,7 @@ SLOWER = (
         re.compile(r"NET/(?!Socket)[\w ]{1,40} ?: GPU Direct RDMA Disabled for"),
         "node-0:14213:14219 [0] NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'",
         "NCCL uses RDMA, but copies each message through the node's memory, since GPUDirect "
-        "RDMA is off for this NIC.",
+        "RDMA is off for the NIC that the line names.",
         "Ask the cluster administrator whether nvidia-peermem is loaded or DMA-BUF is available on "
         "the node. If the line gives a distance, the GPU and the NIC are on different PCIe "
         "switches, and the copying is expected.",
