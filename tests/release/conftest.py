@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -56,9 +57,10 @@ def make(folder: Path) -> Path:
     """Make a release in a clone whose CHANGELOG has a section for the version."""
     clone, output = folder / "clone", folder / "dist"
     _run("git", "clone", "--quiet", f"file://{ROOT}", str(clone))
+    _run("git", "-C", str(clone), "reset", "--quiet", "--hard", _commit())
     log = clone / "CHANGELOG.md"
     log.write_text(log.read_text().replace("\n## Unreleased\n", f"\n## {__version__}\n", 1))
-    time = _run("git", "-C", str(ROOT), "log", "-1", "--format=%ct").strip()
+    time = _run("git", "-C", str(ROOT), "log", "-1", "--format=%ct", _commit()).strip()
     _run(
         *("git", "-C", str(clone), "-c", "user.name=test", "-c", "user.email=test@example.com"),
         *("commit", "--quiet", "--all", "--message", "A release"),
@@ -68,6 +70,12 @@ def make(folder: Path) -> Path:
     options = ("--output", str(output), "--cyclonedx", str(CYCLONEDX))
     _run(sys.executable, "-m", "release", __version__, *options, folder=clone, **_build(folder))
     return output
+
+
+@cache
+def _commit() -> str:
+    """Return the commit that all releases of this run are made of, even if somebody commits."""
+    return _run("git", "-C", str(ROOT), "rev-parse", "HEAD").strip()
 
 
 def _build(folder: Path) -> dict[str, str]:

@@ -62,3 +62,28 @@ def test_so_are_templates_of_ray_jobs_and_services(kinds: WorkloadNamespace) -> 
     service = _within("RayService", "rayClusterConfig", cluster)
     assert ask(kinds.cluster, job).advice == [DENIES]
     assert ask(kinds.cluster, service).advice == [DENIES]
+
+
+@pytest.mark.parametrize(("count", "advice"), [(32, [DENIES]), (33, [])])
+@pytest.mark.parametrize(
+    ("manifest", "field"),
+    [
+        ("mpijob", "mpiReplicaSpecs"),
+        ("raycluster", "workerGroupSpecs"),
+        ("jobset", "replicatedJobs"),
+    ],
+)
+def test_a_list_of_many_templates_is_not_read(
+    kinds: WorkloadNamespace, manifest: str, field: str, count: int, advice: list[str]
+) -> None:
+    """Thousands of templates cost the API server seconds, also where nobody opted in."""
+    workload = _misspelled(manifest, kinds)
+    templates = workload["spec"][field]
+    last = list(templates.values() if isinstance(templates, dict) else templates)[-1]
+    for number in range(count - len(templates)):
+        if isinstance(templates, dict):
+            templates[f"Worker{number}"] = last
+        else:
+            name = "groupName" if manifest == "raycluster" else "name"
+            templates.append({**last, name: f"worker-{number}"})
+    assert ask(kinds.cluster, workload).advice == advice
