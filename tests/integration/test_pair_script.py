@@ -15,7 +15,7 @@ import pytest
 
 from tests.integration.programs import require_program
 from tests.waiting import until
-from webhook.diagnose.tools.benchmarks.perftest import perftest_command
+from webhook.diagnose.tools.benchmarks.perftest_commands import perftest_command
 from webhook.diagnose.verify.runs.pair_output import devices_in, pair_log
 
 SCRIPT = Path(__file__).parents[2] / "webhook/diagnose/verify/runs/pair.sh"

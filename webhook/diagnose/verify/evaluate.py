@@ -71,7 +71,7 @@ def grade_failure(
     first, *further = _lowest_first(failure.known_line for failure in failures)
     line = next(failure.line for failure in failures if failure.known_line is first)
     location = location_of(measurement) if measurement else Location(line=failures[0].number)
-    text = f"{first.meaning} Output: {line:.{_MAX_LINE}}"
+    text = f"{first.meaning}{_last_size(measurement)} Output: {line:.{_MAX_LINE}}"
     return BenchmarkResult(
         Finding("error", first.code, text, first.remedy, location),
         citation=first.source,
@@ -81,9 +81,20 @@ def grade_failure(
     )
 
 
+def _last_size(measurement: Measurement | None) -> str:
+    """Return a sentence on how far a run came that failed, or ""."""
+    sizes = [row.size for row in measurement.rows if row.size] if measurement else []
+    return f" The last message that it measured had {counted(sizes[-1], 'byte')}." if sizes else ""
+
+
 def _lowest_first(causes: Iterable[KnownLine]) -> list[KnownLine]:
-    """Return each cause once, the lowest layer first; within a layer in the order of the text."""
-    return sorted(dict.fromkeys(causes), key=lambda cause: LAYERS.index(cause.layer))
+    """Return each cause once, the lowest layer first, then in the order of the text.
+
+    What is only a consequence of another failure comes last.
+    """
+    return sorted(
+        dict.fromkeys(causes), key=lambda cause: (cause.consequence, LAYERS.index(cause.layer))
+    )
 
 
 def grade_log(log: LogReport) -> BenchmarkResult | None:
@@ -302,8 +313,8 @@ def _split_failures(
 ) -> tuple[_Failures, _Failures]:
     """Return the failures of each run, and all others by the index of the run before them.
 
-    A run with rows has failed only if a failure is among its lines. A run without rows has all
-    failures that follow it.
+    A run whose table is complete has failed only if a failure is among its lines. Any other run has
+    all failures that follow it.
     """
     starts = [measurement.line_range[0] for measurement in measurements]
     run_failures: _Failures = {}
@@ -312,7 +323,9 @@ def _split_failures(
         index = bisect_right(starts, failure.number) - 1
         measurement = measurements[index] if index >= 0 else None
         is_of_run = measurement is not None and (
-            not measurement.rows or failure.number <= measurement.line_range[1]
+            not measurement.rows
+            or measurement.complete is False
+            or failure.number <= measurement.line_range[1]
         )
         (run_failures if is_of_run else other_failures).setdefault(index, []).append(failure)
     return run_failures, other_failures

@@ -88,6 +88,45 @@ def test_a_shell_says_that_a_process_was_killed(line: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("status", "name"),
+    [
+        (1, None),
+        (2, None),
+        (4, "LocalProtection"),
+        (5, "Flushed"),
+        (8, None),
+        (9, "InvalidRequest"),
+        (10, "RemoteAccess"),
+        (11, "RemoteOperation"),
+        (12, "Unanswered"),
+        (13, "ReceiverNotReady"),
+        (20, None),
+        (21, None),
+    ],
+)
+def test_the_status_of_a_transfer_names_the_cause(status: int, name: str | None) -> None:
+    """The numbers are those of ibv_wc_status; any other has its number in the line."""
+    perftest = [
+        f" Failed status {status}: wr_id 0 syndrom 0x88",
+        f" Failed status {status} (some error): wr_id 0 syndrom 0x88",
+    ]
+    nccl = [
+        f"NCCL WARN NET/IB : Got completion from peer 10.2.0.5<33092> with {written} opcode 0"
+        for written in (f"error {status},", f"status={status}", f"status=IBV_WC_X_ERR({status})")
+    ]
+    for lines, first_word, code in (
+        (perftest, "Transfer", "TransferFailed"),
+        (nccl, "Completion", "CompletionError"),
+    ):
+        for line in lines:
+            (matched,) = read(line).line_counts
+            assert matched.known_line.code == (f"{first_word}{name}" if name else code)
+            assert matched.known_line.consequence == (status == 5)
+            assert "ibv_wc_status" in matched.known_line.source
+            assert not name or f"status {status}, " in matched.known_line.meaning
+
+
+@pytest.mark.parametrize(
     ("network", "rdma"),
     [
         ("IB/0", True),

@@ -64,6 +64,14 @@ def test_the_lowest_layer_is_named_first() -> None:
     assert list(result.further_codes) == [*expected, "DaemonsNotStarted", "SystemError"]
 
 
+def test_a_consequence_is_named_last() -> None:
+    """A flushed transfer never is the cause, even where the failure before it is on top."""
+    flushed, access = BY_CODE["TransferFlushed"].example, BY_CODE["TransferRemoteAccess"].example
+    result = only_result(f"{flushed}\n{access}\n{BY_CODE['SystemError'].example}")
+    assert result.finding.code == "TransferRemoteAccess"
+    assert result.further_codes == ("SystemError", "TransferFlushed")
+
+
 def test_a_failure_belongs_to_its_run() -> None:
     """A run without a result has the failures up to the next run; a good run has none."""
     failed = "$ ib_write_bw -d mlx5_0\nPort number 1 state is Down\n"
@@ -89,7 +97,7 @@ def test_a_run_that_fails_among_its_rows() -> None:
     output = bandwidth(
         "\n".join([row(95, 1024), " Failed status 12: wr_id 0 syndrom 0x81", row(95)])
     )
-    assert only_result(output).finding.code == "TransferFailed"
+    assert only_result(output).finding.code == "TransferUnanswered"
 
 
 def test_what_decides() -> None:

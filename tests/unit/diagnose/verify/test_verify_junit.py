@@ -51,6 +51,14 @@ def test_a_warning_passes() -> None:
     )
 
 
+def test_an_aborted_run_is_a_failed_test() -> None:
+    """It is one test case with the name of its run, without a passed test beside it."""
+    rows = bandwidth(row(95, 65536)).rpartition("----")[0].rstrip("-")
+    (case,) = suite(f"{rows} Failed status 10: wr_id 0 syndrom 0x88\n")
+    (failure,) = case
+    assert (case.get("classname"), failure.tag) == ("ib_write_bw mlx5_4", "failure")
+
+
 def test_the_counts() -> None:
     """A suite counts failed and skipped cases."""
     element = suite(bandwidth(row(10)), bandwidth(row(11)), bandwidth(row(200)), bandwidth(row(95)))

@@ -54,6 +54,8 @@ class Measurement(NamedTuple):
     #: The first and the last line.
     line_range: tuple[int, int]
     rows: tuple[MeasuredRow, ...] = ()
+    #: Whether the program printed the end of its table; None if its output does not show that.
+    complete: bool | None = None
     #: None if the two ends show different devices.
     device: str | None = None
     port: int | None = None

@@ -120,6 +120,7 @@ def _measurement(run: _Run) -> Measurement:
         kind="collective",
         line_range=(run.first, run.last),
         rows=tuple(run.rows),
+        complete=run.average is not None or run.wrong_elements is not None,
         ranks=len(run.hosts) or None,
         nodes=len(set(run.hosts.values())) or None,
         average_gbps=run.average,

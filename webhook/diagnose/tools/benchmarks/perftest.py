@@ -6,8 +6,8 @@ Its JSON is read in `perftest_json`.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Collection, Iterable, Sequence
+from typing import TypeVar
 
 from webhook.diagnose.tools.benchmarks.measurements import (
     LOCAL_HOST,
@@ -16,6 +16,11 @@ from webhook.diagnose.tools.benchmarks.measurements import (
     MeasuredRow,
     Measurement,
     proven_throughput,
+)
+from webhook.diagnose.tools.benchmarks.perftest_commands import (
+    PerftestCommand,
+    PerftestEnds,
+    perftest_command,
 )
 from webhook.diagnose.tools.observations import Line, LinkLayer
 
@@ -61,8 +66,11 @@ _COLUMN = re.compile(
     r"#bytes|#sl|#iterations|BW peak\[|BW average\[|MsgRate\[|BW Port\d\[|MsgRate Port\d\["
     r"|CPU_Util\[|t_min\[|t_max\[|t_typical\[|t_avg\[|t_stdev\[|99% perc|99\.9% perc|tps average"
 )
+#: The line below a table.
+_END = "-----"
 _ROW = re.compile(r"\d{1,20}(?:\s{1,60}\d{1,20}(?:\.\d{1,12})?){2,14}")
 _T = TypeVar("_T")
+_N = TypeVar("_N", int, float)
 
 
 class _Run:
@@ -78,11 +86,18 @@ class _Run:
         #: Words of a row → the row; two processes that share a terminal print each row twice.
         self.rows: dict[tuple[str, ...], MeasuredRow] = {}
         self.cuda = self.failed = False
+        #: Dashed lines below the last row: the end of its table, then the top of the next run.
+        self.dashed_lines = 0
 
     @property
     def over(self) -> bool:
         """Whether the next title or command belongs to another run."""
         return bool(self.rows) or self.failed
+
+    @property
+    def complete(self) -> bool:
+        """Whether its table has an end, and no failure before that."""
+        return self.dashed_lines > 0 and not self.failed
 
     @property
     def has_output(self) -> bool:
@@ -96,6 +111,8 @@ def read_perftest(lines: Iterable[Line], failures: Collection[int]) -> list[Meas
     cuda_before_title = False
     for line in lines:
         run = _run_of(line, runs)
+        if run and run.rows and line.text.startswith(_END):
+            run.dashed_lines += 1
         cuda_before_title = cuda_before_title or bool(_CUDA.search(line.text))
         if run is None:
             continue
@@ -103,7 +120,7 @@ def read_perftest(lines: Iterable[Line], failures: Collection[int]) -> list[Meas
             run.last = line.number
             if run.titles:
                 run.cuda, cuda_before_title = run.cuda or cuda_before_title, False
-        if line.number in failures and not run.rows:
+        if line.number in failures and not run.complete:
             run.failed, run.last = True, line.number
     return [_measurement(run) for run in runs if run.has_output]
 
@@ -115,6 +132,8 @@ def _run_of(line: Line, runs: list[_Run]) -> _Run | None:
     if not runs or (runs[-1].over and (title or command)):
         if not (begins or title or command):
             return runs[-1] if runs else None
+        if runs and title:
+            runs[-1].dashed_lines -= 1
         runs.append(_Run(line.number))
     return runs[-1]
 
@@ -123,6 +142,7 @@ def _read(run: _Run, line: Line) -> bool:
     """Add a line to a run; return whether the line is recognized."""
     if row := _row(run, line):
         run.rows.setdefault(*row)
+        run.dashed_lines = 0
     elif "#bytes" in line.text and "#iterations" in line.text:
         run.columns = _COLUMN.findall(line.text)
     elif title := _TITLE.search(line.text):
@@ -184,6 +204,7 @@ def _measurement(run: _Run) -> Measurement:
         kind=kind,
         line_range=(run.first, run.last),
         rows=tuple(run.rows.values()),
+        complete=run.complete,
         device=_only(facts["device"] or [command.device for command in commands]),
         port=_only([command.port for command in commands]),
         link_layer=_LINKS[link] if link else None,
@@ -232,119 +253,3 @@ def _only(reported: Sequence[_T | None]) -> _T | None:
     """Return the value on which all agree, or None."""
     values = {reading for reading in reported if reading is not None}
     return values.pop() if len(values) == 1 else None
-
-
-_N = TypeVar("_N", int, float)
-
-
-# Commands of perftest that a terminal or a script shows before their output.
-#
-# Options: linux-rdma/perftest, src/perftest_parameters.c (`usage`).
-
-_PROGRAM = re.compile(r"(?:^|[\s/;&|(])(ib_(?:write|read|send|atomic)_(?:bw|lat))(?=\s|$|&)")
-#: A line of a shell when a job ends, or of the kernel when it kills a process.
-_NOTICE = re.compile(r"\[\d{1,6}\][+-]? |.{0,200} invoked oom-killer")
-#: Option with a value → the field of the command.
-_VALUES = {
-    "-d": "device", "--ib-dev": "device", "-i": "port", "--ib-port": "port",
-    "-D": "duration", "--duration": "duration",
-}  # fmt: skip
-#: Options with a value that is ignored; the word after them is not a server.
-_IGNORED_OPTIONS = frozenset(
-    {
-        *("-c", "-e", "-I", "-l", "-m", "-n", "-p", "-q", "-Q", "-s", "-S", "-t", "-T", "-u", "-x"),
-        *("--connection", "--inline_size", "--post_list", "--mtu", "--iters", "--port", "--qp"),
-        *("--cq-mod", "--size", "--sl", "--tx-depth", "--tos", "--qp-timeout", "--gid-index"),
-        *("--use_cuda", "--bind_source_ip"),
-    }
-)
-_WORDS = 60
-_ENDS = frozenset({"&", "|", ";", "&&", "||", ">", "2>&1", "#"})
-_NAME = re.compile(r"[\w.:-]{1,255}")
-
-
-class PerftestCommand(NamedTuple):
-    """A command line of perftest, with the options that matter."""
-
-    test: str
-    device: str | None = None
-    port: int | None = None
-    has_duration: bool = False
-    bidirectional: bool = False
-    #: The server address of a client.
-    server: str | None = None
-
-
-def perftest_command(line: str) -> PerftestCommand | None:
-    """Return the perftest command in a line; None for other lines."""
-    match = _PROGRAM.search(line) if "ib_" in line else None
-    if match is None or _NOTICE.match(line):
-        return None
-    command = PerftestCommand(match[1])
-    words = iter(line[match.end() :].split()[:_WORDS])
-    for word in words:
-        if word in _ENDS:
-            break
-        command = _with_word(command, word, words)
-    return command
-
-
-def _with_word(command: PerftestCommand, word: str, words: Iterator[str]) -> PerftestCommand:
-    option, joined, value = word.partition("=")
-    field = _VALUES.get(option)
-    if field or option in _IGNORED_OPTIONS:
-        value = value if joined else next(words, "")
-        return _with_value(command, field, value)
-    if option in ("-b", "--bidirectional"):
-        return command._replace(bidirectional=True)
-    if not word.startswith("-") and _NAME.fullmatch(word):
-        return command._replace(server=word)
-    return command
-
-
-def _with_value(command: PerftestCommand, field: str | None, value: str) -> PerftestCommand:
-    if field == "device" and _NAME.fullmatch(value):
-        return command._replace(device=value)
-    if field == "port" and value.isascii() and value.isdigit():
-        return command._replace(port=int(value[:4]))
-    if field == "duration":
-        return command._replace(has_duration=True)
-    return command
-
-
-# The addresses of perftest's two ends, and whether they are one port.
-#
-# Each queue pair has a line, first the local ones and then the remote ones; on RoCE a line with the
-# GID follows, since all LIDs are 0 there.
-
-_ADDRESS = re.compile(r"(local|remote) address: {1,4}LID (0x[0-9a-fA-F]{1,8})?")
-_GID = re.compile(r"GID: ((?:\d{1,3}:){15}\d{1,3})$")
-
-
-class PerftestEnds:
-    """The addresses of both ends that are being read."""
-
-    def __init__(self) -> None:
-        self._side = ""
-        self._lids: dict[str, set[str]] = {"local": set(), "remote": set()}
-        self._gids: dict[str, set[str]] = {"local": set(), "remote": set()}
-
-    def read(self, text: str) -> bool:
-        """Add the address in a line; return whether there is one."""
-        if address := _ADDRESS.search(text):
-            self._side, lid = address[1], address[2]
-            if lid and int(lid, 16):
-                self._lids[self._side].add(lid)
-            return True
-        gid = _GID.search(text)
-        if gid and self._side and gid[1].strip("0:"):
-            self._gids[self._side].add(gid[1])
-        return bool(gid)
-
-    @property
-    def shared_address(self) -> bool | None:
-        """Whether both ends have the same address; None if either is unknown."""
-        for addresses in (self._gids, self._lids):
-            if addresses["local"] and addresses["remote"]:
-                return len(addresses["local"] | addresses["remote"]) == 1
-        return None

@@ -96,6 +96,7 @@ def _ucx_measurement(run: _Run) -> Measurement:
         kind=run.kind,
         line_range=(run.first, run.last),
         rows=(run.row,) if run.row else (),
+        complete=run.final,
         cuda=any(memory.startswith("cuda") for memory in run.memory) if run.memory else None,
         loopback=run.commands.loopback,
         transport_setting=setting,

@@ -11,6 +11,7 @@ from webhook.diagnose.tools.known_lines.known_line import (
     NET_IB_SOURCE,
     KnownLine,
 )
+from webhook.diagnose.tools.known_lines.work_completions import WORK_COMPLETIONS
 
 # The fields of each row: code, kind, layer, clue, pattern, example, meaning, remedy, source.
 
@@ -178,17 +179,6 @@ FAILURES = (
         "Mellanox/k8s-rdma-shared-dev-plugin, issues 72, 101 and 112; nccl, issue 1573",
     ),
     KnownLine(
-        "CompletionError", "failure", "verbs", "Got completion from peer", None,
-        "node-0:5776:5902 [0] transport/net_ib.cc:1296 NCCL WARN NET/IB : Got completion from "
-        "peer 10.2.0.5<33092> with error 12, opcode 0, len 0, vendor err 129 (Recv)",
-        "An RDMA transfer failed. Error 12 means that the other node did not answer in time.",
-        "Read the log of the other rank first: that rank may have exited. If it is still running, "
-        "the two ranks may use devices on different networks (compare NCCL_IB_HCA), or the network "
-        "may lose packets (RoCE without flow control). Error 4 points to a problem with GPUDirect "
-        "on the node.",
-        NET_IB_SOURCE,
-    ),
-    KnownLine(
         "MixedLinkTypes", "failure", "nccl", "Try selecting NICs of only one link type", None,
         "node-0:528:528 [0] NCCL WARN NET/IB : Attempted to connect incompatible devices: "
         "[0]mlx5_0:1/IB and [2]mlx5_bond_0:1/RoCE. Try selecting NICs of only one link type "
@@ -255,16 +245,6 @@ FAILURES = (
         "Read the lines above this line. If there are none, read the output of perftest on the "
         "other side.",
         "linux-rdma/perftest, src/write_bw.c",
-    ),
-    KnownLine(
-        "TransferFailed", "failure", "verbs", "Failed status",
-        re.compile(r"Failed status \d{1,2}: wr_id"),
-        "Failed status 12: wr_id 0 syndrom 0x81",
-        "An RDMA transfer failed. Status 12 means that the other node did not answer in time.",
-        "Read the output of perftest on the other side first: that process may have exited. If it "
-        "is still running, the two sides may use devices on different networks, or the network may "
-        "lose packets (RoCE without flow control).",
-        "linux-rdma/perftest, src/perftest_resources.h",
     ),
     KnownLine(
         "RdmaCmFailed", "failure", "verbs", "cma event RDMA_CM_EVENT_",
@@ -347,4 +327,5 @@ FAILURES = (
         "Remove -mca, -x and --allow-run-as-root, or use an image with Open MPI.",
         "output of MPICH 5.0 and Intel MPI 2021.18",
     ),
+    *WORK_COMPLETIONS,
 )  # fmt: skip

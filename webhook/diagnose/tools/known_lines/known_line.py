@@ -49,6 +49,8 @@ class KnownLine(NamedTuple):
     source: str
     #: For a transport: whether it is RDMA. None for other kinds of line.
     rdma: bool | None = None
+    #: Whether another failure, often at the other end, always comes before this one.
+    consequence: bool = False
 
     def finding(self, level: Level, text: str, remedy: str | None = None) -> Finding:
         """Return a finding with this code; `remedy` overrides that of the row."""

@@ -25,6 +25,7 @@ def test_nccl_tests() -> None:
         test="all_reduce_perf",
         kind="collective",
         line_range=(2, 14),
+        complete=True,
         ranks=2,
         nodes=2,
         cuda=True,
@@ -103,6 +104,7 @@ def test_ucx_perftest() -> None:
         test="tag match bandwidth",
         kind="bandwidth",
         line_range=(2, 15),
+        complete=True,
         rows=(MeasuredRow(15, 1 << 20, 1000, gbps=195.448),),
         cuda=False,
     )

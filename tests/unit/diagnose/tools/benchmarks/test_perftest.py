@@ -31,6 +31,7 @@ def test_everything_that_is_printed() -> None:
         kind="bandwidth",
         line_range=(2, 20),
         rows=(MeasuredRow(20, 65536, 5000, gbps=46.4, peak_gbps=46.5),),
+        complete=True,
         device="mlx5_4",
         link_layer="InfiniBand",
         mtu=4096,
