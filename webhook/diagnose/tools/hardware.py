@@ -249,9 +249,10 @@ _PCIE_DATA = {
     32.0: 128 / 130,
     64.0: 236 / 256,
 }
-#: Packets have 256 bytes of data, the usual MaxPayload, and 24 bytes of overhead (R. Neugebauer and
-#: others, "Understanding PCIe performance for end host networking", SIGCOMM 2018, section 3).
-_PCIE_PAYLOAD_SHARE = 256 / (256 + 24)
+#: Bytes of data in a packet (MaxPayload), and of overhead (R. Neugebauer and others, "Understanding
+#: PCIe performance for end host networking", SIGCOMM 2018, section 3).
+USUAL_PAYLOAD = 256
+_PCIE_OVERHEAD = 24
 
 #: Overhead of a packet in bytes. RoCE v2: preamble and gap 20, Ethernet 14 and 4, IPv4 20,
 #: UDP 8, BTH 12, ICRC 4. InfiniBand: LRH 8, BTH 12, ICRC 4, VCRC 2.
@@ -283,10 +284,11 @@ def payload_share(mtu: int, link_layer: LinkLayer) -> float:
     return mtu / (mtu + _PACKET_OVERHEAD[link_layer])
 
 
-def pcie_rate(link: PcieLink) -> float | None:
+def pcie_rate(link: PcieLink, payload: int = USUAL_PAYLOAD) -> float | None:
     """Return the data rate of a PCI Express link in Gb/s; None for an unknown speed."""
     data = _PCIE_DATA.get(link.speed)
-    return None if data is None else link.speed * link.width * data * _PCIE_PAYLOAD_SHARE
+    share = payload / (payload + _PCIE_OVERHEAD)
+    return None if data is None else link.speed * link.width * data * share
 
 
 def link_capacity(

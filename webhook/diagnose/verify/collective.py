@@ -59,7 +59,8 @@ _LARGE = 128 << 20
 _WHOLE_NODE = frozenset(
     f"{name}_perf" for name in ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce")
 )
-_GIGABYTE = 8.0
+#: Gb/s of 1 GB/s.
+GIGABYTE = 8.0
 
 
 class _Expectation(NamedTuple):
@@ -116,9 +117,24 @@ def bandwidth_text(measurement: Measurement) -> str:
     return "The collective ran" if gbps is None else f"Bus bandwidth {_gigabytes(gbps)}"
 
 
+def below_one_port(measurement: Measurement, rate: PortRate | None) -> str:
+    """Return a sentence if the bandwidth of a collective is below that of one port, or ""."""
+    gbps = measurement.best_gbps
+    if gbps is None or rate is None or measurement.test not in _WHOLE_NODE:
+        return ""
+    port = data_rate(rate.gbps, None)
+    if gbps >= port or _largest(measurement) < _LARGE:
+        return ""
+    return f" It is below the {_gigabytes(port)} of a single port."
+
+
 def _gigabytes(gbps: float) -> str:
     """Write a bandwidth in GB/s, the unit of nccl-tests."""
-    return f"{gbps / _GIGABYTE:.4g} GB/s"
+    return f"{gbps / GIGABYTE:.4g} GB/s"
+
+
+def _largest(measurement: Measurement) -> int:
+    return max((row.size or 0 for row in measurement.rows), default=0)
 
 
 def _checked(measurement: Measurement) -> str:
@@ -130,7 +146,7 @@ def _checked(measurement: Measurement) -> str:
 
 def _obstacle(measurement: Measurement, log: LogReport, rate: PortRate | None) -> str:
     """Return why a low bandwidth, or a bandwidth without an expectation, proves nothing; or ""."""
-    largest = max((row.size or 0 for row in measurement.rows), default=0)
+    largest = _largest(measurement)
     obstacles = {
         "no row has a bus bandwidth": measurement.best_gbps is None,
         "the rate of the HCAs is unknown": rate is None,

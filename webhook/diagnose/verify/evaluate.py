@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from webhook.diagnose.tools.benchmarks import ToolOutput, read_output_lines
 from webhook.diagnose.tools.benchmarks.measurements import (
@@ -13,18 +13,9 @@ from webhook.diagnose.tools.benchmarks.measurements import (
     output_lines,
     plain_text,
 )
-from webhook.diagnose.tools.hardware import pcie_rate
 from webhook.diagnose.tools.known_lines import LAYERS, KnownLine
 from webhook.diagnose.tools.logs import LogReport, MatchedLine
-from webhook.diagnose.tools.observations import (
-    CardObservation,
-    Line,
-    Origin,
-    PcieLink,
-    PortObservation,
-    Reading,
-)
-from webhook.diagnose.tools.readers import read
+from webhook.diagnose.tools.observations import Line
 from webhook.diagnose.tools.transcripts import split_by_node
 from webhook.diagnose.verify.collective import OVER_RDMA
 from webhook.diagnose.verify.grade import (
@@ -34,7 +25,8 @@ from webhook.diagnose.verify.grade import (
     location_of,
 )
 from webhook.diagnose.verify.outliers import flag_outliers
-from webhook.diagnose.verify.results import BenchmarkResult, Evaluation, PcieRate, PortRate
+from webhook.diagnose.verify.results import BenchmarkResult, Evaluation, PortRate
+from webhook.diagnose.verify.shown_ports import PortContext, shown_ports
 from webhook.model.finding import Code, Finding, Location
 from webhook.model.names import counted
 
@@ -137,88 +129,6 @@ def _result_over_sockets(log: LogReport) -> BenchmarkResult:
     )
 
 
-# Rates and PCIe links of the tested ports, from other tools in the same text.
-#
-# With the output of `ibstat` and `lspci -vv` above a benchmark, `--rate` is not needed. Values that
-# contradict each other, or belong to another device, are not used.
-
-_T = TypeVar("_T")
-
-
-class PortContext(NamedTuple):
-    """The ports and cards of a node, as tools showed them."""
-
-    ports: tuple[PortObservation, ...] = ()
-    cards: tuple[CardObservation, ...] = ()
-
-    def rate(self, measurement: Measurement) -> PortRate | None:
-        """Return the rate of the port of a run; None unless the port is Active."""
-        rates = [
-            (port.rate_gbps, port.origin)
-            for port in self._ports(measurement)
-            if port.state == "Active" and port.rate_gbps
-        ]
-        rate = _common_value(rates)
-        return rate and PortRate(rate[0], f"{rate[0]:g} Gb/s ({_tool_line(rate[1])})")
-
-    def pcie_rate(self, measurement: Measurement) -> PcieRate | None:
-        """Return the rate of the card's PCIe link; None if unknown."""
-        addresses = {_without_domain(port.pci) for port in self._ports(measurement) if port.pci}
-        link = _common_value(
-            (card.link, card.origin)
-            for card in self.cards
-            if card.link and _without_domain(card.pci) in addresses
-        )
-        gbps = pcie_rate(link[0]) if link else None
-        if link is None or gbps is None:
-            return None
-        return PcieRate(gbps, f"{_link_title(link[0])} ({_tool_line(link[1])})")
-
-    def _ports(self, measurement: Measurement) -> list[PortObservation]:
-        return [
-            port
-            for port in self.ports
-            if measurement.device is not None
-            and port.device == measurement.device
-            and (measurement.port is None or port.port in (None, measurement.port))
-        ]
-
-
-def port_context(reading: Reading) -> PortContext:
-    """Return the ports and cards of a reading."""
-    return PortContext(
-        tuple(
-            observation
-            for observation in reading.observations
-            if isinstance(observation, PortObservation)
-        ),
-        tuple(
-            observation
-            for observation in reading.observations
-            if isinstance(observation, CardObservation)
-        ),
-    )
-
-
-def _common_value(values: Iterable[tuple[_T, Origin]]) -> tuple[_T, Origin] | None:
-    """Return the value that all tools agree on, with the first tool; None if they differ."""
-    candidates = list(values)
-    return candidates[0] if len({value for value, _ in candidates}) == 1 else None
-
-
-def _without_domain(pci: str) -> str:
-    """Return a PCI address without the domain 0000, which some tools omit."""
-    return pci.removeprefix("0000:")
-
-
-def _tool_line(origin: Origin) -> str:
-    return f"{origin.tool}, line {origin.line}" if origin.line else origin.tool
-
-
-def _link_title(link: PcieLink) -> str:
-    return f"PCIe {link.speed:g} GT/s x{link.width}"
-
-
 class BenchmarkFile(NamedTuple):
     """The content of a file, or the part of it from one node."""
 
@@ -236,7 +146,8 @@ def read_benchmark_files(name: str, text: str) -> list[BenchmarkFile]:
     nodes = benchmark_lines_by_node(lines)
     if len(nodes) == 1:
         port_lines = [line for output in split_by_node(text) for line in output.lines]
-        return [_benchmark_file(name, None, lines, port_lines)]
+        (only_lines,) = nodes.values()
+        return [_benchmark_file(name, None, only_lines, port_lines)]
     return [
         _benchmark_file(name, node, node_lines, node_lines)
         for node, node_lines in nodes.items()
@@ -257,7 +168,7 @@ def _benchmark_file(
         measurement.device and measurement.kind == "bandwidth"
         for measurement in output.measurements
     )
-    ports = port_context(read(port_lines)) if tested else PortContext()
+    ports = shown_ports(port_lines) if tested else PortContext()
     return BenchmarkFile(name, node, output, ports, _line_count(lines))
 
 

@@ -12,7 +12,12 @@ from typing import NamedTuple
 from webhook.diagnose.tools.benchmarks.measurements import MeasuredRow, Measurement
 from webhook.diagnose.tools.known_lines import Layer
 from webhook.diagnose.tools.logs import LogReport
-from webhook.diagnose.verify.collective import COLLECTIVE_CODES, bandwidth_text, grade_over_rdma
+from webhook.diagnose.verify.collective import (
+    COLLECTIVE_CODES,
+    bandwidth_text,
+    below_one_port,
+    grade_over_rdma,
+)
 from webhook.diagnose.verify.results import (
     OK_SHARE,
     WARNING_SHARE,
@@ -215,9 +220,13 @@ def _comparison(measurement: Measurement, gbps: float, expected: ExpectedRate) -
         )
     level, code = _level(ratio)
     if level != "ok" and _has_small_messages(measurement):
-        return SMALL_MESSAGES.finding(
-            "unsure", f"{text}: one queue pair with messages below 1 MiB might not fill the link."
-        )
+        sizes = {row.size or 0 for row in measurement.rows}
+        end, remedy = "", None
+        if len(sizes) > 1:
+            end = f" The table ends at {counted(max(sizes), 'byte')}."
+            remedy = "Pass the complete table: -a measures messages of up to 8 MiB."
+        reason = "one queue pair with messages below 1 MiB might not fill the link"
+        return SMALL_MESSAGES.finding("unsure", f"{text}: {reason}.{end}", remedy)
     return code.finding(level, f"{text}.", code.remedy + _gpu_hint(measurement, level))
 
 
@@ -284,6 +293,7 @@ def _collective(measurement: Measurement, context: RunContext) -> BenchmarkResul
         return grade_over_rdma(measurement, log, context.rate)
     else:
         text = f"{start}; the output does not show which network was used."
+        text += below_one_port(measurement, context.rate)
         finding = TRANSPORT_UNKNOWN.finding("unsure", text)
     layer: Layer | None = "nccl" if finding.level == "error" else None
     return BenchmarkResult(finding, gbps=gbps, layer=layer)

@@ -12,7 +12,8 @@ from collections.abc import Hashable, Sequence
 from statistics import median
 from typing import NamedTuple
 
-from webhook.diagnose.tools.benchmarks.measurements import Measurement
+from webhook.diagnose.tools.benchmarks.measurements import Kind, Measurement
+from webhook.diagnose.verify.collective import GIGABYTE
 from webhook.diagnose.verify.grade import LOOPBACK, NOT_RDMA, TOO_FEW_PEERS, TRANSPORT_UNKNOWN
 from webhook.diagnose.verify.results import BenchmarkResult
 from webhook.model.finding import Code, Finding
@@ -59,6 +60,13 @@ def flag_outliers(results: Sequence[BenchmarkResult]) -> tuple[BenchmarkResult, 
     )
 
 
+#: The unit of the figures, and how many of the unit of `graded_figure` it has.
+_UNITS: dict[Kind | None, tuple[str, float]] = {
+    "latency": ("µs", 1.0),
+    "collective": ("GB/s", GIGABYTE),
+}
+
+
 class _Peers(NamedTuple):
     """The runs that a run is compared with, and itself."""
 
@@ -67,9 +75,10 @@ class _Peers(NamedTuple):
     median: float
     runs: int
 
-    def text(self, unit: str) -> str:
-        """Return the median and the number of runs."""
-        return f"{self.median:g} {unit} ({self.runs} runs {self.scope})"
+    def text(self, kind: Kind | None) -> str:
+        """Return the median, in the unit of a kind of test, and the number of runs."""
+        unit, scale = _UNITS.get(kind, ("Gb/s", 1.0))
+        return f"{self.median / scale:g} {unit} ({self.runs} runs {self.scope})"
 
 
 def _groups(results: Sequence[BenchmarkResult]) -> dict[tuple[Hashable, ...], list[int]]:
@@ -124,9 +133,10 @@ def _outliers(
 
 def _with_warning(result: BenchmarkResult, peers: _Peers) -> BenchmarkResult:
     finding = result.finding
-    latency = result.measurement is not None and result.measurement.kind == "latency"
-    unit, position = ("µs", "above") if latency else ("Gb/s", "below")
-    comparison = f"This is {position} the median of its peers, {peers.text(unit)}."
+    assert result.measurement is not None  # a result without a measurement is in no group
+    kind = result.measurement.kind
+    position = "above" if kind == "latency" else "below"
+    comparison = f"This is {position} the median of its peers, {peers.text(kind)}."
     lead = f"{_latency_text(finding)}." if finding.code == TOO_FEW_PEERS.code else finding.text
     text = f"{lead} {comparison}"
     if finding.level == "error":
@@ -141,7 +151,7 @@ def _ok_if_compared(result: BenchmarkResult, peers: _Peers | None) -> BenchmarkR
         return result
     text = (
         f"{_latency_text(finding)}, within the spread of its peers, whose median is "
-        f"{peers.text('µs')}."
+        f"{peers.text('latency')}."
     )
     return result._replace(finding=AS_PEERS.finding("ok", text, location=finding.location))
 

@@ -14,6 +14,7 @@ from webhook.diagnose.tools.benchmarks.measurements import (
 )
 from webhook.diagnose.tools.known_lines import Layer
 from webhook.diagnose.tools.observations import LinkLayer
+from webhook.diagnose.verify.collective import GIGABYTE
 from webhook.diagnose.verify.results import BenchmarkResult, Evaluation
 from webhook.model.finding import Level, Location
 from webhook.text.findings import FindingForm, file_position, finding_form, tally
@@ -71,8 +72,11 @@ def position_of(location: Location) -> str:
 
 
 def expectation(result: BenchmarkResult) -> str:
-    """Return the expected rate, and how it was computed."""
-    return f"{result.expected:g} Gb/s = {result.computation}"
+    """Return the expected rate, and how it was computed; that of a collective in GB/s."""
+    expected = result.expected or 0.0
+    if result.measurement and result.measurement.kind == "collective":
+        return f"{expected / GIGABYTE:g} GB/s = {result.computation} ÷ {GIGABYTE:g}"
+    return f"{expected:g} Gb/s = {result.computation}"
 
 
 def write_summary(sheet: Sheet, evaluation: Evaluation) -> None:

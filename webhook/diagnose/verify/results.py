@@ -113,6 +113,9 @@ def expected_rate(
         share = payload_share(measurement.mtu, measurement.link_layer)
         gbps *= share
         computation += f" × {share:.3f} payload share at MTU {measurement.mtu}"
+    if measurement.dual_port:
+        gbps *= 2
+        computation += " × 2 ports"
     if pcie_rate is not None and pcie_rate.gbps < gbps:
         gbps, computation = pcie_rate.gbps, pcie_rate.source
         comparison = f", slower than {rate.source}"

@@ -6,6 +6,7 @@ import pytest
 
 from tests.unit.diagnose.tools.benchmarks.outputs import nccl_job, nccl_log
 from tests.unit.diagnose.verify.evaluated import evaluated, only_result
+from webhook.diagnose.verify.output import verify_text
 from webhook.diagnose.verify.results import BenchmarkResult
 
 
@@ -45,6 +46,45 @@ def test_the_expectation(test: str, gpus: int, nodes: int, gigabytes: float) -> 
     slow = judged(job.replace(f"{gigabytes * 0.51:.2f}", f"{gigabytes * 0.49:.2f}"), nccl_log(8))
     assert code_of(slow) == ("error", "CollectiveSlow")
     assert slow.layer == "nccl"
+
+
+@pytest.mark.parametrize(
+    ("job", "rate", "end"),
+    [
+        (nccl_job(gbytes="3"), 200, " It is below the 25 GB/s of a single port."),
+        (nccl_job(gbytes="24.99"), 200, " It is below the 25 GB/s of a single port."),
+        (nccl_job(gbytes="25"), 200, ""),
+        (nccl_job(gbytes="3"), None, ""),
+        (nccl_job(gbytes="n/a"), 200, ""),
+        (nccl_job(gbytes="3", size="67108864"), 200, ""),
+        (nccl_job(gbytes="3", size="134217728"), 200, " It is below the 25 GB/s of a single port."),
+        (nccl_job(gbytes="3", test="sendrecv_perf"), 200, ""),
+    ],
+)
+def test_less_than_one_port(job: str, rate: float | None, end: str) -> None:
+    """Without a log, the network is unknown, but such a bandwidth is low on any network."""
+    finding = judged(job, "", rate).finding
+    assert (finding.level, finding.code) == ("unsure", "TransportUnknown")
+    assert finding.text.endswith(f"; the output does not show which network was used.{end}")
+
+
+def test_the_unit_is_gigabytes() -> None:
+    """Peers and expectations are in GB/s, as nccl-tests prints them."""
+    texts = [nccl_job(gbytes=gigabytes) + nccl_log(8) for gigabytes in ("390", "391", "300")]
+    evaluation = evaluated(*texts, rate=400)
+    assert evaluation.results[2].finding.text.endswith(
+        "This is below the median of its peers, 390 GB/s (3 runs of this test)."
+    )
+    assert "expected: 400 GB/s = 8 HCAs × --rate 400 ÷ 8\n" in verify_text(evaluation)
+
+
+def test_the_labels_of_srun() -> None:
+    """Each rank logs its own channels, so a rank alone would show a single HCA."""
+    log = nccl_log(8).splitlines()
+    labeled = [f"{rank}: {line}" for rank, line in enumerate(log)]
+    job = [f"0: {line}" for line in nccl_job(gbytes="390").splitlines()]
+    result = only_result("\n".join([*labeled, *job]), rate=400)
+    assert (result.finding.code, result.expected) == ("OverRdma", 3200)
 
 
 def test_the_sentences() -> None:

@@ -85,6 +85,16 @@ def test_a_table_of_many_sizes_is_graded_by_its_large_messages(
         assert (result.finding.level, result.finding.code, result.gbps) == (level, code, 50)
 
 
+def test_a_table_that_was_cut() -> None:
+    """It already is that of -a, so the remedy is not to use -a."""
+    cut = only_result(bandwidth("\n".join([row(40, 32768), row(50, 65536)]))).finding
+    assert cut.text.endswith("might not fill the link. The table ends at 65,536 bytes.")
+    assert cut.remedy == "Pass the complete table: -a measures messages of up to 8 MiB."
+    alone = only_result(bandwidth(row(50, 65536))).finding
+    assert alone.text.endswith("might not fill the link.")
+    assert "with -a for all sizes" in alone.remedy
+
+
 def test_small_messages_that_are_fast_enough() -> None:
     """If they fill the link nevertheless, it is good."""
     assert only_result(bandwidth(row(95, 65536))).finding.code == "AtRate"

@@ -17,8 +17,8 @@ from webhook.diagnose.tools.observations import (
     PropertyObservation,
     Reading,
 )
-from webhook.diagnose.verify.evaluate import PortContext, port_context
 from webhook.diagnose.verify.results import ExpectedRate, PcieRate, PortRate, expected_rate
+from webhook.diagnose.verify.shown_ports import PortContext, port_context
 
 IBSTAT = Origin("ibstat", 12)
 LSPCI = Origin("lspci", 40)
@@ -123,6 +123,17 @@ def test_a_slow_slot() -> None:
     assert expected_rate(RUN, PortRate(110, "x"), pcie_rate) == ExpectedRate(110, "x")
 
 
+def test_both_ports_of_a_card() -> None:
+    """They carry twice as much, but no more than the PCIe link of the card."""
+    rate, run = PortRate(100, "--rate 100"), RUN._replace(dual_port=True)
+    assert expected_rate(run, rate) == ExpectedRate(200, "--rate 100 × 2 ports")
+    slot = PcieRate(126.0, "PCIe")
+    assert expected_rate(run, rate, slot).gbps == 126
+    assert expected_rate(RUN, rate, slot).gbps == 100
+    output = bandwidth(row(190)).replace("Dual-port       : OFF", "Dual-port       : ON")
+    assert only_result(output).expected == 198.74
+
+
 TOOLS = """\
 CA 'mlx5_4'
 	CA type: MT4123
@@ -154,6 +165,32 @@ def test_ibstat_above_a_benchmark() -> None:
         only_result(TOOLS.replace("Active", "Down") + bandwidth(row(190)), rate=None).finding.code
         == "NoRate"
     )
+
+
+LSPCI_VV = """\
+{domain}3b:00.0 Infiniband controller: Mellanox Technologies MT28908 Family [ConnectX-6]
+	Capabilities: [60] Express (v2) Endpoint, MSI 00
+		DevCap:	MaxPayload 512 bytes, PhantFunc 0, Latency L0s unlimited, L1 unlimited
+		DevCtl:	CorrErr+ NonFatalErr+ FatalErr+ UnsupReq-
+			MaxPayload {payload} bytes, MaxReadReq 512 bytes
+		LnkCap:	Port #0, Speed 16GT/s, Width x16, ASPM not supported
+		LnkSta:	Speed 8GT/s (downgraded), Width x16
+{domain}5e:00.0 Ethernet controller: Mellanox Technologies MT2892 Family [ConnectX-6 Dx]
+			MaxPayload 4096 bytes, MaxReadReq 512 bytes
+mlx5_4 port 1 ==> ib0 (Up)
+0000:3b:00.0 mlx5_4 (MT4123 - MCX653105A) ConnectX-6 VPI fw 20.31.1014 port 1 (ACTIVE) ==> ib0 (Up)
+"""
+
+
+@pytest.mark.parametrize("domain", ["", "0000:"])
+@pytest.mark.parametrize(("payload", "gbps"), [(128, 106.13), (256, 115.23), (512, 120.39)])
+def test_the_payload_of_the_link(domain: str, payload: int, gbps: float) -> None:
+    """Each PCIe packet has 24 bytes of overhead; the limit of the card does not matter."""
+    text = LSPCI_VV.format(domain=domain, payload=payload)
+    result = only_result(text + bandwidth(row(100)), rate=200)
+    assert result.expected == pytest.approx(gbps, abs=0.01)
+    title = f"PCIe 8 GT/s x16, MaxPayload {payload} (lspci"
+    assert result.computation.startswith(title)
 
 
 def test_nodes_of_a_single_file() -> None:

@@ -52,7 +52,7 @@ def test_a_warning_passes() -> None:
 
 
 def test_an_aborted_run_is_a_failed_test() -> None:
-    """It is one test case with the name of its run, without a passed test beside it."""
+    """It is one test case, with the name of its run, and none passes."""
     rows = bandwidth(row(95, 65536)).rpartition("----")[0].rstrip("-")
     (case,) = suite(f"{rows} Failed status 10: wr_id 0 syndrom 0x88\n")
     (failure,) = case

@@ -64,6 +64,8 @@ class Measurement(NamedTuple):
     mtu: int | None = None
     qps: int | None = None
     bidirectional: bool | None = None
+    #: Whether both ports of a card were used at once (-O).
+    dual_port: bool | None = None
     #: Whether a GPU's memory was sent.
     cuda: bool | None = None
     #: Whether it ran for a time (-D) instead of for a number of iterations.
@@ -99,7 +101,8 @@ LOCAL_HOST = re.compile(r"127\.|localhost$|::1$")
 #
 # Programs, too, begin lines with a word and a colon ("libibverbs: Warning"). So a word is the
 # name of a node only before the header of a benchmark, or if it differs from such a name only in
-# digits.
+# digits. `srun --label` writes the number of the task instead. The ranks of nccl-tests are one run:
+# only the first prints the table, and each prints its own log.
 
 _NODE_PREFIX = re.compile(
     r"(?:pdsh@\S{1,80}: |clush: )?([A-Za-z0-9](?:[A-Za-z0-9.-]{0,252})):(?: (.*))?"
@@ -113,14 +116,20 @@ def benchmark_lines_by_node(lines: Sequence[Line]) -> dict[str | None, list[Line
     split = [(line, _NODE_PREFIX.fullmatch(line.text)) for line in lines]
     nodes_with_header = {match[1] for _, match in split if match and _HEADER.match(match[2] or "")}
     shapes = {_shape(name) for name in nodes_with_header}
+    ranks = any(match and _is_rank(match) for _, match in split)
     nodes: dict[str | None, list[Line]] = {}
     for line, match in split:
         if match and _shape(match[1]) in shapes:
-            mine = line._replace(text=(match[2] or "").strip())
-            nodes.setdefault(match[1], []).append(mine)
+            name = None if ranks and match[1].isdigit() else match[1]
+            nodes.setdefault(name, []).append(line._replace(text=(match[2] or "").strip()))
         else:
             nodes.setdefault(None, []).append(line)
     return nodes
+
+
+def _is_rank(labeled: re.Match[str]) -> bool:
+    """Return whether a line with a label is the header of nccl-tests, as a task of Slurm."""
+    return labeled[1].isdigit() and (labeled[2] or "").lstrip().startswith("# nThread")
 
 
 def _shape(name: str) -> str:

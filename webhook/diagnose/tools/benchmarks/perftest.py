@@ -47,6 +47,7 @@ _LINKS: dict[str, LinkLayer] = {"IB": "InfiniBand", "Ethernet": "Ethernet"}
 #: Facts in the lines before a table, and their patterns.
 _FACTS = {
     "device": re.compile(r"Dual-port.{0,40}?\sDevice {0,20}: {0,20}([\w.-]{1,64})"),
+    "dual": re.compile(r"Dual-port {0,20}: (ON|OFF)\b"),
     "qps": re.compile(r"Number of qps\s{0,20}:\s{0,20}(\d{1,6})\b"),
     "mtu": re.compile(r"Mtu\s{0,20}:\s{0,20}(\d{1,5})\[B\]"),
     "link": re.compile(r"Link type\s{0,20}:\s{0,20}(IB|Ethernet)\b"),
@@ -211,6 +212,7 @@ def _measurement(run: _Run) -> Measurement:
         mtu=min(map(int, facts["mtu"]), default=None),
         qps=_number(_only(facts["qps"]), int),
         bidirectional=bidirectional,
+        dual_port="ON" in facts["dual"] or None,
         cuda=run.cuda or None,
         duration=_duration(run),
         loopback=_loopback(run),

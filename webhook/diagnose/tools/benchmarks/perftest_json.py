@@ -83,6 +83,7 @@ def _measurement(report: _Report) -> Measurement:
         mtu=report.integer("Mtu"),
         qps=report.integer("Number_of_qps"),
         bidirectional="Bidirectional" in test[2] if test else None,
+        dual_port=report.word("Dual_port") == "ON" or None,
         cuda=any(_GPU.fullmatch(key) and value == "ON" for key, (value, _) in report.fields.items())
         or None,
     )

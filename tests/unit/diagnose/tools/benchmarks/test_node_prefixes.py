@@ -72,3 +72,26 @@ def test_lines_of_nobody() -> None:
     text = "\n".join(["begin", *prefixed("n1", bandwidth()), "end"])
     nodes = benchmark_lines_by_node(output_lines(text))
     assert [line.text for line in nodes[None]] == ["begin", "end"]
+
+
+@pytest.mark.parametrize("pad", ["", " "])
+def test_the_labels_of_srun(pad: str) -> None:
+    """The ranks of nccl-tests are one run: each prints its log, only the first one the table."""
+    table = prefixed(f"{pad}0", nccl_tests())
+    logs = [f"{pad}{rank}: n:1:1 [0] NCCL INFO Channel via NET/IB/{rank}" for rank in (0, 1, 10)]
+    nodes = benchmark_lines_by_node(output_lines("\n".join([logs[1], *table, logs[0], logs[2]])))
+    assert list(nodes) == [None]
+    assert [line.number for line in nodes[None]] == list(range(1, len(table) + 4))
+    assert nodes[None][0].text == "n:1:1 [0] NCCL INFO Channel via NET/IB/1"
+    assert nodes[None][1].text == "# Collective test starting: all_reduce_perf"
+
+
+def test_the_tasks_of_perftest() -> None:
+    """Each task is an end of its own, and so is each node with a name."""
+    tasks = [*prefixed("0", bandwidth()), *prefixed("1", bandwidth())]
+    assert list(benchmark_lines_by_node(output_lines("\n".join(tasks)))) == ["0", "1"]
+    mixed = [*prefixed("0", nccl_tests()), *prefixed("gpu-1", nccl_tests())]
+    assert list(benchmark_lines_by_node(output_lines("\n".join(mixed)))) == [None, "gpu-1"]
+    command = "0: $ ib_write_bw # nThread"
+    nodes = benchmark_lines_by_node(output_lines("\n".join([*tasks, command])))
+    assert list(nodes) == ["0", "1"]

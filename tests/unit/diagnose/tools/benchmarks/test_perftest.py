@@ -8,6 +8,7 @@ from tests.unit.diagnose.tools.benchmarks import outputs
 from tests.unit.diagnose.tools.benchmarks.outputs import (
     DASHES,
     FREQUENCY,
+    JSON,
     LAT_HEADER,
     ROW_GBITS,
     ROW_MIB,
@@ -345,3 +346,11 @@ def test_what_terminals_add() -> None:
     assert only("".join(f"[1,0]<stdout>:{line}\n" for line in bandwidth().splitlines())) == plain
     prefix = "[pod/perftest-client/perftest] "
     assert only("".join(f"{prefix}{line}\n" for line in bandwidth().splitlines())) == plain
+
+
+def test_both_ports() -> None:
+    """With -O, both ports of the card send."""
+    assert only(bandwidth().replace("Dual-port       : OFF", "Dual-port       : ON")).dual_port
+    assert only(bandwidth()).dual_port is None
+    assert only(JSON.replace("Dual_port: OFF", "Dual_port: ON")).dual_port
+    assert only(JSON).dual_port is None
