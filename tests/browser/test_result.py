@@ -65,7 +65,7 @@ def test_a_code_leads_to_its_explanation(visit: Visit) -> None:
     visit.result.locator(".card").get_by_role("button", name="NcclIbDisabled").click()
     term = visit.page.locator("#code-NcclIbDisabled")
     expect(term).to_be_focused()
-    expect(visit.result.locator("dd").first).to_contain_text("turns off RDMA for NCCL only")
+    expect(visit.result.locator("dd").first).to_contain_text("turns off RDMA for NCCL")
     assert visit.page.url == visit.address
     back = visit.button("Back to the verdict").first
     back.press("Enter")

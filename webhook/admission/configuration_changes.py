@@ -17,24 +17,24 @@ from webhook.model.pod import at
 NO_FABRICS_LEFT = Code(
     "NoFabricsLeft",
     "An update removes all fabrics from the FabricConfiguration.",
-    "To undo this, apply the earlier file again.",
+    "To undo the removal, apply the earlier file again.",
 )
 FABRIC_WITH_NODES_REMOVED = Code(
     "FabricWithNodesRemoved",
     "An update removes a fabric to which nodes belong.",
-    "To undo this, apply a file that contains the removed fabrics.",
+    "To undo the removal, apply a file that contains the removed fabric.",
 )
 FABRICS_REMOVED_BY_APPLY = Code(
     "FabricsRemovedByApply",
     "A server-side apply removes fabrics that the same field manager applied earlier, perhaps from "
     "another file, or took over from a client-side kubectl apply.",
-    "To undo this, apply the file that contains those fabrics with `kubectl apply --server-side "
-    "--field-manager=NAME`, and use a different NAME for each file.",
+    "To undo the removal, apply the file that contains those fabrics with `kubectl apply "
+    "--server-side --field-manager=NAME`, and use a different NAME for each file.",
 )
 FABRIC_OF_OTHER_MANAGER_REMOVED = Code(
     "FabricOfOtherManagerRemoved",
     "An update removes a fabric that a different field manager applied earlier.",
-    "To undo this, apply the file that contains the fabric again. Use kubectl apply "
+    "To undo the removal, apply the file that contains the fabric again. Use kubectl apply "
     "--server-side with a different --field-manager for each file: each apply then keeps the "
     "fabrics of the other files.",
 )

@@ -26,13 +26,14 @@ YAML_UNSUPPORTED = Code(
     "YAMLUnsupported",
     "The file has a repeated key, a tag, a merge key, or another part of YAML that is not "
     "supported.",
-    "Write each key once, with its value in full.",
+    "Write each key once, with its value in full and without a tag.",
 )
 NOT_A_CONFIGURATION = Code(
     "NotAConfiguration",
     "The file is not a single FabricConfiguration: it is empty, has a document of a different "
     "kind, or has several documents.",
-    "Begin the file with apiVersion: rdma.lab/v1alpha1 and kind: FabricConfiguration.",
+    "Write a single document that begins with apiVersion: rdma.lab/v1alpha1 and kind: "
+    "FabricConfiguration.",
 )
 CONFIGURATION_TOO_LARGE = Code(
     "ConfigurationTooLarge",
@@ -60,8 +61,8 @@ REJECTED_BY_API_SERVER = Code(
 )
 INVALID_FACTS = Code(
     "InvalidFacts",
-    "The file of --facts, or of fabrics -f, has no objects of a cluster, or has some that "
-    "cannot be read.",
+    "The file that was passed to --facts, or to `fabrics -f`, has no objects of a cluster, or "
+    "has some that cannot be read.",
     "Use the output of `kubectl get ns,limitrange,quota,node -A -o yaml`; for fabrics -f, the "
     "output of `kubectl get nodes -o yaml`.",
 )

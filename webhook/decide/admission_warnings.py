@@ -84,13 +84,14 @@ ISTIO = Reason(
 )
 HOST_DNS = Reason(
     "HostNetworkDNS",
-    "The pod has hostNetwork: true, but resolves Service names only with dnsPolicy: "
-    "ClusterFirstWithHostNet.",
+    "The pod has hostNetwork: true without dnsPolicy: ClusterFirstWithHostNet, so it cannot "
+    "resolve the names of Services.",
     remedy="Set dnsPolicy: ClusterFirstWithHostNet in the pod's spec.",
 )
 HOST_PATH = Reason(
     "HostPathDevices",
-    "A hostPath shows RDMA devices, but the container can open only those from a device plugin.",
+    "A hostPath shows RDMA devices, but the container can open only devices that a device "
+    "plugin provides.",
     remedy="Remove the hostPath volume; the device plugin provides the devices.",
 )
 HAZARD_REASONS = (ISTIO, HOST_DNS, HOST_PATH)

@@ -54,7 +54,7 @@ INVALID_POD = Reason(
 MUTATION_FAILED = Reason(
     "MutationFailed",
     "A mutation denied the pod; the denial gives the reason.",
-    remedy="Correct what the denial names, or skip the mutation with rdma.lab/skip.",
+    remedy="Correct the problem that the denial reports, or skip the mutation with rdma.lab/skip.",
     rdma="no",
 )
 #: The reasons for denying a pod.
@@ -91,25 +91,28 @@ UNKNOWN_ANNOTATION = Reason(
 )
 FACTS_UNKNOWN = Reason(
     "NamespaceUnknown",
-    "Nothing is known about the namespace, so memory limits stay and its "
-    "rdma.lab/fabric is ignored.",
+    "Nothing is known about the namespace, so memory limits stay and its rdma.lab/fabric is "
+    "ignored.",
     remedy=LIMITS_UNKNOWN.remedy,
 )
 CLAIM_UNKNOWN = Reason(
     "ClaimUnknown",
-    "A ResourceClaim of the pod could not be read, so its devices were guessed from the names in "
-    "the pod.",
+    "A ResourceClaim of the pod could not be read, so the devices in the claim were guessed "
+    "from the names in the pod.",
     remedy=(
-        "Check that the ResourceClaim exists in the namespace: without it, the pod stays Pending. "
-        "If it exists now, create the pod again. For a preview, use --live, or add the claim to "
-        "the file of --facts."
+        "Check that the ResourceClaim exists in the namespace: without it, the pod stays "
+        "Pending. If it exists now, create the pod again. For a preview, use --live, or add "
+        "the claim to the file that you pass to --facts."
     ),
 )
 NAMESPACE_FABRIC = Reason(
     "NamespaceFabric",
     "The namespace's rdma.lab/fabric is ignored: it names a fabric that does not exist, or it is a "
     "label, not an annotation.",
-    remedy="Set the namespace's annotation rdma.lab/fabric to the name of a fabric, or remove it.",
+    remedy=(
+        "Set the namespace's annotation rdma.lab/fabric to the name of an existing fabric, or "
+        "remove the annotation. Remove the label rdma.lab/fabric if there is one."
+    ),
 )
 OTHER_INJECTOR = Reason(
     "OtherInjector",

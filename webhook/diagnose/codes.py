@@ -32,10 +32,10 @@ EFFECTS: dict[Rdma | None, str] = {
     "yes": "The pod is equipped for RDMA, as far as admission can see.",
     "no": "The pod has no RDMA: its traffic uses TCP sockets, or the job fails or stays pending.",
     "unsure": "Whether the pod has RDMA depends on something that admission cannot see.",
-    "none": "The pod itself needs no RDMA: it starts ranks in other pods, which use RDMA.",
+    "none": "The pod itself needs no RDMA: it only starts ranks in other pods.",
     None: "This code alone does not determine whether the pod has RDMA.",
 }
-_DENIED = "The webhook denies the pod: it is not created until this is corrected."
+_DENIED = "The webhook denies the pod: the pod is not created until the problem is corrected."
 #: Codes that always deny a pod; an ambiguous fabric does only if the site configures that.
 _DENIALS = frozenset(reason.code for reason in DENIALS if reason is not FABRIC_AMBIGUOUS)
 #: The beginning of a rule, and that of the statement that a file breaks it.

@@ -52,10 +52,10 @@ _NODE_TAINTED = Code(
 )
 _RESOURCE_NOT_OFFERED = Code(
     "ResourceNotOffered",
-    "One of the fabric's RDMA resources is offered by no node of the fabric, or by none that "
-    "takes pods.",
-    "Check the name of the resource in the configuration, and whether the device plugin "
-    "that offers it is running on the nodes.",
+    "One of the fabric's RDMA resources is offered by no node of the fabric, or only by nodes "
+    "that take no pods.",
+    "Check the name of the resource in the configuration, and whether the device plugin that "
+    "offers it is running on nodes that take pods.",
 )
 _NODE_WITHOUT_RESOURCE = Code(
     "NodeWithoutResource",
@@ -70,8 +70,8 @@ NODE_WITHOUT_FABRIC = Code(
     "NodeWithoutFabric",
     "Some nodes offer GPUs or RDMA resources, or have a label that a fabric requires, but belong "
     "to no fabric.",
-    "If the nearest fabric is the right one, give the node the missing label or resource, or "
-    "extend the fabric's `match`.",
+    "If the fabric that the finding names as the nearest is the right one, give the node the "
+    "missing label or resource, or extend the fabric's `match`.",
 )
 NODE_IN_SEVERAL_FABRICS = Code(
     "NodeInSeveralFabrics",

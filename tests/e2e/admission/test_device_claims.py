@@ -197,7 +197,7 @@ def test_why_explains_what_keeps_a_pod_from_a_claim_that_others_use(place: Place
     place.claim("shared", ("gpu", "gpu.dra.test"))
     place.bound(place.create(claim="shared"))
     text = sentence(place, place.create(claim="shared", node=REAL), "ClaimElsewhere")
-    assert "one of its claims (own) is already allocated on other nodes" in text
+    assert "one of its claims (own) is already allocated on nodes that cannot run the pod" in text
     place.reserve("shared")
     text = sentence(place, place.create(claim="shared"), "ClaimInUse")
     assert "one of its claims (own) is already in use by the maximum number of pods" in text

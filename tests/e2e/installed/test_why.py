@@ -196,7 +196,7 @@ def planted(space: Space) -> Iterator[dict[str, str]]:
             [
                 (
                     "No RDMA: container main sets NCCL_IB_DISABLE=1; remove the variable. The "
-                    "container's NCCL_IB_DISABLE=1 turns off RDMA for NCCL only"
+                    "container's NCCL_IB_DISABLE=1 turns off RDMA for NCCL"
                 )
             ],
         ),
@@ -362,7 +362,7 @@ def test_with_the_right_to_read_pods_only(
     """The answer is the same; each missing right has a line."""
     flags = ("--logs", "--exec")
     explanation = explained(space, planted["disabled"], *flags, kubeconfig=researcher)
-    assert "The container's NCCL_IB_DISABLE=1 turns off RDMA for NCCL only" in texts(explanation)
+    assert "The container's NCCL_IB_DISABLE=1 turns off RDMA for NCCL" in texts(explanation)
     unread = texts(explanation, "unread")
     assert f"You do not have the right to read the events of Pod {planted['disabled']}." in unread
     assert "You do not have the right to read Job disabled." in unread

@@ -23,7 +23,7 @@ from webhook.model.quoting import quoted
     tolerates_other_errors=True,
 )
 def claim_names(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a fabric that has an invalid name of a template, a request or a device class.
+    """Reject a fabric that has an invalid name for a template, a request or a device class.
 
     The API server rejects a pod that contains such a name.
     """

@@ -101,7 +101,7 @@ def _needs_no_interface(fabric: FabricEntry) -> bool:
 
 @rule("error", "Give each network an interface of its own, or leave out @interface.")
 def network_interfaces(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a fabric that uses an `@interface` for two networks, or for several devices of one.
+    """Reject a fabric that uses an `@interface` for two networks or several devices of one network.
 
     An error: with two networks of the same interface, a pod never starts. Only the first device of
     a resource gets an interface of that name, so the name cannot be meant for several devices.
@@ -154,7 +154,7 @@ def many_units(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("warning", "Remove the field, or set count of the resource to per-gpu.")
 def per_gpu_fields(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that sets `gpusPerDevice`, `devicesPerGpu` or `max` without `per-gpu`.
+    """Warn about a fabric that sets `gpusPerDevice`, `devicesPerGpu` or `max`, but not `per-gpu`.
 
     A warning: these fields have no effect without `count: per-gpu`.
     """

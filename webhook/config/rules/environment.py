@@ -64,7 +64,7 @@ _BY_LOWERCASE_NAME = {name.lower(): name for name in KNOWN_VARIABLES}
 
 @rule("error", "Remove NCCL_IB_DISABLE or NCCL_NET from env.", tolerates_other_errors=True)
 def rdma_switched_off(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a fabric that sets NCCL_IB_DISABLE (except to 0) or NCCL_NET=Socket in `env`.
+    """Reject a fabric that sets NCCL_IB_DISABLE to anything but 0, or NCCL_NET to Socket, in `env`.
 
     An error: either setting switches RDMA off, which contradicts the fabric.
     """
@@ -87,7 +87,7 @@ def rdma_switched_off(fabric: FabricEntry) -> Iterator[Violation]:
     tolerates_other_errors=True,
 )
 def debugging_variables(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that sets a variable in `env` that NCCL documents for debugging only.
+    """Warn about a fabric that sets, in `env`, a variable that NCCL documents for debugging only.
 
     A warning: forcing a level or disabling a path can make jobs hang or run slowly, but a site may
     have measured that it helps.
@@ -101,7 +101,7 @@ def debugging_variables(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("warning", "Correct the name of the variable in env.", tolerates_other_errors=True)
 def misspelled_variables(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that sets a variable in `env` whose name is nearly that of a known one.
+    """Warn about a fabric that sets, in `env`, a variable whose name is nearly that of a known one.
 
     A warning: the names differ by one letter, or only by case. No library reads `NCCL_DEUBG` or
     `nccl_debug`; but a site's own program may.

@@ -12,7 +12,7 @@ from webhook.model.quoting import quoted
 
 @rule("warning", "Instead of the prefix, list exact names in hcas if you can.")
 def open_prefixes(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that lists a prefix that also matches devices it probably should not.
+    """Warn about a fabric that lists a prefix that probably matches more devices than it should.
 
     A warning: the prefix `mlx5_1` also matches mlx5_10 to mlx5_19, and `mlx5` the bond mlx5_bond_0,
     but the site's nodes may have none of those.
@@ -29,7 +29,7 @@ def open_prefixes(fabric: FabricEntry) -> Iterator[Violation]:
 
 @file_rule("warning", "Write a longer prefix, or list exact names in hcas.")
 def prefixes_of_others(spec: ParsedSpec) -> Iterator[Violation]:
-    """Warn about a fabric that lists a prefix that also matches a device of another fabric.
+    """Warn about a fabric that lists a prefix that also matches a device that another fabric lists.
 
     A warning: on a node with that device, pods of the prefix's fabric would use it too, but the two
     fabrics may have different nodes.

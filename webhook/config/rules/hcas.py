@@ -61,7 +61,7 @@ _NAMING_VARIABLES = {"nccl": "NCCL_IB_HCA", "ucx": "UCX_NET_DEVICES", "nvshmem":
     tolerates_other_errors=True,
 )
 def hca_names(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a fabric that lists a device (`mlx5_*`) not in the form `name[:port[:rail[:plane]]]`.
+    """Reject a fabric that lists a device (`mlx5_*`) not written as `name[:port[:rail[:plane]]]`.
 
     An error: NCCL finds no device and silently falls back to sockets.
     """
@@ -98,7 +98,7 @@ def hca_ranges(fabric: FabricEntry) -> Iterator[Violation]:
     tolerates_other_errors=True,
 )
 def hca_stems(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a fabric that lists only the beginning of a name (`mlx5`) where NCCL needs all of it.
+    """Reject a fabric that lists only the beginning of a name (`mlx5`), but NCCL needs all of it.
 
     An error: no driver gives such a name, so it matches no device.
     """
@@ -130,7 +130,7 @@ def hca_interfaces(fabric: FabricEntry) -> Iterator[Violation]:
     tolerates_other_errors=True,
 )
 def hca_capitals(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that lists a device (`MLX5_0`) with capitals other than udev's `P`.
+    """Warn about a fabric that lists a device (`MLX5_0`) with capitals that udev does not use.
 
     A warning: case matters to NCCL, and neither drivers nor udev use other capitals; but a site
     may.
@@ -150,7 +150,7 @@ def hca_capitals(fabric: FabricEntry) -> Iterator[Violation]:
     tolerates_other_errors=True,
 )
 def hca_forms(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that lists a device (`mxl5_0`) whose name only resembles drivers' names.
+    """Warn about a fabric that lists a device (`mxl5_0`) whose name only resembles a known one.
 
     A warning: NCCL finds no such device and silently falls back to sockets; but a site may have
     renamed its devices.

@@ -28,8 +28,8 @@ def labels_of(fabric: FabricEntry) -> dict[str, tuple[str, ...]]:
 
 @file_rule(
     "warning",
-    "In both fabrics, set gpuProducts, or nodeLabels with the same key and different values; or "
-    "set defaults.fabric to one of the two.",
+    "In both fabrics, set gpuProducts to different products, or the same key of nodeLabels to "
+    "different values; or set defaults.fabric to one of the two.",
 )
 def same_gpus(spec: ParsedSpec) -> Iterator[Violation]:
     """Warn about two fabrics that share a GPU resource or device class, but differ in no label.

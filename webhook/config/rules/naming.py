@@ -27,7 +27,7 @@ _MAX_NAMES = 20
     tolerates_other_errors=True,
 )
 def fabric_names(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a fabric that has a name that is not a DNS label: at most 63 of a-z, 0-9 and `-`.
+    """Reject a fabric that has a name that is not a DNS label (up to 63 characters: a-z, 0-9, `-`).
 
     The name is used in annotations, metric labels and messages.
     """
@@ -154,7 +154,7 @@ def plugin_resource_names(fabric: FabricEntry) -> Iterator[Violation]:
     tolerates_other_errors=True,
 )
 def label_names(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a fabric that has an invalid label in `nodeSelector` or label key in `nodeLabels`.
+    """Reject a fabric that has an invalid `nodeSelector` label or an invalid `nodeLabels` key.
 
     The API server rejects a pod whose nodeSelector contains such a label.
     """
@@ -223,7 +223,7 @@ def variable_names(fabric: FabricEntry) -> Iterator[Violation]:
     tolerates_other_errors=True,
 )
 def interface_names(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a fabric that sets a socket interface to `lo`, a list, or an invalid interface name.
+    """Reject a fabric that sets a socket interface to `lo`, to a list, or to an invalid name.
 
     A name has at most 15 bytes, without `=` or `^`. NCCL would accept other forms, but Gloo and UCX
     do not, and all three get the same name. `lo` reaches no other pod.

@@ -16,7 +16,7 @@ _MAX_PRIORITY = 7  # IEEE 802.1Q has eight, from 0
     "If your jobs use NCCL 2.26 or newer, which finds the index by itself, remove qos.gidIndex.",
 )
 def gid_index_per_pod(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that sets `qos.gidIndex`, although pods have their own interfaces.
+    """Warn about a fabric that sets `qos.gidIndex`, although the index differs from pod to pod.
 
     A warning: there the index differs from pod to pod. NCCL 2.26 or newer finds it by itself.
     """

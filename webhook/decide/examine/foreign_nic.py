@@ -41,7 +41,7 @@ FOREIGN_NIC = Reason(
     'to the name of that fabric, and rdma.lab/devices to "0".',
     remedy=(
         "If the NIC belongs to one of your fabrics, set rdma.lab/fabric: NAME and "
-        'rdma.lab/devices: "0". If the pod is meant to use this NIC instead of a fabric\'s, no '
+        'rdma.lab/devices: "0". If the pod is meant to use this NIC instead of a fabric\'s NIC, no '
         "action is needed. Otherwise, remove the resource, claim, annotation or "
         "variable that the message names."
     ),

@@ -169,7 +169,7 @@ NAME_TAKEN = Reason(
 )
 NO_ROOM = Reason(
     "AnnotationsTooLarge",
-    "The pod's annotations leave no room for /etc/nccl.conf: their total limit is 256 KiB.",
+    "The pod's annotations (at most 256 KiB in total) leave no room for /etc/nccl.conf.",
     remedy="Shorten the pod's annotations: Kubernetes allows 256 KiB in total.",
 )
 LEFT_OUT = Reason(
@@ -197,8 +197,8 @@ ENV_DROPPED = Reason(
     "EnvDropped",
     "The command clears the environment, and with it variables that only env can set.",
     remedy=(
-        "Let the command keep the environment (su without -, sudo -E), or set the variables after "
-        "the program that clears it."
+        "Let the command keep the environment (su without -, sudo -E), or set the variables in "
+        "the command, after the program that clears the environment."
     ),
 )
 UNUSED = Reason(

@@ -43,8 +43,8 @@ USER_VALUE = Reason(
 )
 OTHER_FABRIC = Reason(
     "OtherFabricsValue",
-    "A variable has a value that the webhook sets for a different fabric, or for the other network "
-    "(the host's or the pod's own); the value is kept.",
+    "A variable has the value that the webhook sets for a different fabric, or for pods with a "
+    "different hostNetwork setting; the value is kept.",
     remedy="Remove the value; the webhook then sets the right one.",
 )
 HCA_NOT_OF_FABRIC = Reason(
@@ -58,7 +58,8 @@ HCA_NOT_OF_FABRIC = Reason(
 )
 IB_DISABLED = Reason(
     "NcclIbDisabled",
-    "The container's NCCL_IB_DISABLE=1 turns off RDMA for NCCL only, not for other libraries.",
+    "The container's NCCL_IB_DISABLE=1 turns off RDMA for NCCL, so NCCL's traffic uses TCP "
+    "sockets; other libraries ignore it.",
     remedy=(
         "If the job uses NCCL between nodes, remove NCCL_IB_DISABLE from the container's env and "
         "command, or set it to 0."
@@ -67,7 +68,8 @@ IB_DISABLED = Reason(
 )
 NET_SOCKET = Reason(
     "NcclNetSocket",
-    "The container's NCCL_NET=Socket turns off RDMA for NCCL only, not for other libraries.",
+    "The container's NCCL_NET=Socket turns off RDMA for NCCL, so NCCL's traffic uses TCP "
+    "sockets; other libraries ignore it.",
     remedy=(
         "If the job uses NCCL between nodes, remove NCCL_NET=Socket from the container's env and "
         "command."

@@ -37,7 +37,10 @@ PRESENT = Reason(
 HCOLL_SET = Reason(
     "HcollSet",
     "The container's own environment configures HCOLL.",
-    remedy="If the job hangs, remove the variable; the webhook then switches HCOLL off.",
+    remedy=(
+        "If the job hangs, remove the variable that configures HCOLL; the webhook then "
+        "switches HCOLL off."
+    ),
 )
 ENV_FROM = Reason(
     "EnvFrom",
@@ -46,7 +49,8 @@ ENV_FROM = Reason(
 )
 NO_MPI = Reason(
     "NoMPI",
-    f"envFrom may set {HCOLL_VARIABLE}, and nothing in the container suggests MPI.",
+    f"envFrom may set {HCOLL_VARIABLE}, and nothing in the container suggests MPI, so "
+    "the variable was not added.",
     remedy="",
     reportable=False,
 )
@@ -61,7 +65,8 @@ CPU_RANKS = Reason(
 OFF = Reason("Off", "The configuration sets `hcoll: off`.", remedy="", reportable=False)
 OTHER_USER = Reason(
     "OtherUser",
-    "The launcher runs under sudo or su, which may clear the environment.",
+    "The launcher runs under sudo or su, which may clear the environment, and with it the "
+    "variable that switches HCOLL off.",
     remedy="If the job hangs, add -mca coll_hcoll_enable 0 to mpirun.",
 )
 SCRIPT_TOO_LARGE = Reason(

@@ -38,8 +38,8 @@ RAISE_MEMLOCK = (
 )
 _AS_ROOT = (
     "the container as root (runAsUser: 0, without runAsNonRoot: true), remove hostUsers: false if "
-    "it is set, and make sure that its command stays root (no gosu, su or runuser to another "
-    f"user). If that is not possible, {RAISE_MEMLOCK}"
+    "it is set, and make sure that its command does not change to another user (with gosu, su or "
+    f"runuser). If that is not possible, {RAISE_MEMLOCK}"
 )
 #: The remedy for a container in which IPC_LOCK has no effect; the verdict uses it, too.
 RUN_AS_ROOT = f"Run {_AS_ROOT}"
@@ -55,7 +55,8 @@ PRIVILEGED = Reason(
 )
 RAISED = Reason(
     "MemlockRaised",
-    "IPC_LOCK has no effect here; annotations for the NRI ulimit-adjuster raise memlock instead.",
+    "IPC_LOCK has no effect in this container; annotations for the NRI ulimit-adjuster raise "
+    "memlock instead.",
     remedy="",
 )
 DROPPED = Reason(
@@ -91,8 +92,9 @@ USER_NAMESPACE = Reason(
 )
 NOT_RAISED = Reason(
     "MemlockNotRaised",
-    "No annotation raises memlock: your own does not, or the webhook could not add one, because "
-    "the container's name is too long or the annotations are full.",
+    "No annotation raises memlock: your own does not, or the webhook could not add one, "
+    "because the container's name is too long or the pod's annotations have reached their size "
+    "limit.",
     remedy=(
         "Remove your own ulimit annotation, give the container a name of at most 53 characters, "
         "or shorten the pod's annotations (at most 256 KiB in total)."

@@ -27,13 +27,18 @@ DROPPED = Reason(
     remedy="",
 )
 NO_LIMIT = Reason("NoLimit", "The container has no memory limit.", remedy="")
-KEPT = Reason("Kept", "The pod or the configuration keeps the limit.", remedy="", reportable=False)
+KEPT = Reason(
+    "Kept",
+    "A setting of the pod or of the configuration keeps the memory limit.",
+    remedy="",
+    reportable=False,
+)
 UNKNOWN = Reason(
     "NamespaceUnknown",
     "The namespace's LimitRanges and quotas are unknown.",
     remedy=(
         "Create the pod again: by now, the webhook has read its namespace. For a preview, use "
-        "--live, or add the namespace to the file of --facts."
+        "--live, or add the namespace to the file that you pass to --facts."
     ),
 )
 REQUIRED = Reason(
@@ -54,8 +59,8 @@ READ = Reason(
 )
 GUARANTEED = Reason(
     "Guaranteed",
-    "The pod's QoS class is Guaranteed, and the policy keep-guaranteed keeps the memory limit of "
-    "such a pod.",
+    "The pod's QoS class is Guaranteed, and `memoryLimit: keep-guaranteed` keeps the memory "
+    "limit of such a pod.",
     remedy="Make sure that the limit covers the job's memory and all memory that it registers.",
 )
 SHARED_GPU = Reason(
@@ -68,7 +73,8 @@ SHARED_GPU = Reason(
 )
 POD_LIMIT_SHARED = Reason(
     "PodLimitShared",
-    "Containers without RDMA depend on the memory limit of the pod as a whole.",
+    "The memory limit is set for the pod as a whole, and a container without RDMA has no limit "
+    "of its own.",
     remedy=(
         "Set limits.memory on each container instead of the pod, so that the webhook can remove "
         "it only from the containers that need RDMA."
@@ -85,7 +91,7 @@ BURSTABLE = Reason(
 )
 UNBOUNDED = Reason(
     "UnboundedMemory",
-    "An emptyDir volume of medium Memory without sizeLimit may fill the node's memory.",
+    "An emptyDir volume of medium Memory without sizeLimit can fill the node's memory.",
     remedy="Set sizeLimit on the pod's emptyDir volumes of medium Memory.",
 )
 POOL = Reason(

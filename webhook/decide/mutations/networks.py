@@ -28,7 +28,9 @@ ANNOTATED = Reason(
     "Annotations that attach the fabric's NICs were added.",
     remedy="",
 )
-PRESENT = Reason("Present", "The pod is already attached to all networks.", remedy="")
+PRESENT = Reason(
+    "Present", "The pod is already attached to all of the fabric's networks.", remedy=""
+)
 NOT_CONFIGURED = Reason("NotConfigured", "The fabric has no networks.", remedy="", reportable=False)
 HOST_NETWORK = Reason(
     "HostNetwork",
@@ -48,8 +50,8 @@ UNREADABLE = Reason(
 
 NO_ROOM = Reason(
     "AnnotationsTooLarge",
-    "The pod's annotations leave no room for those that attach the fabric's NICs: their total "
-    "limit is 256 KiB.",
+    "The pod's annotations (at most 256 KiB in total) leave no room for those that attach the "
+    "fabric's NICs.",
     remedy="Shorten the pod's annotations: Kubernetes allows 256 KiB in total.",
 )
 

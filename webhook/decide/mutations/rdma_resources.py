@@ -53,7 +53,7 @@ OTHER = Reason(
 )
 FEW_DEVICES = Reason(
     "FewDevices",
-    "The container requests fewer RDMA devices than the fabric has for the container's GPUs.",
+    "The container requests fewer RDMA devices than the fabric provides for the container's GPUs.",
     remedy="Remove the resource, so that the webhook requests as many as the GPUs need.",
 )
 VIRTUAL = Reason(

@@ -18,8 +18,8 @@ VOLUME = "rdma-lab-shm"
 
 ADDED = Reason(
     "Added",
-    "A memory-backed volume was mounted at /dev/shm, of the size that the configuration sets for "
-    "the fabric.",
+    "A memory-backed volume of the size that the configuration sets for the fabric was mounted "
+    "at /dev/shm.",
     remedy="",
 )
 PRESENT = Reason(
@@ -34,7 +34,10 @@ NOT_CONFIGURED = Reason(
 OWN_SHARED_MEMORY = Reason(
     "OwnSharedMemory",
     "The pod mounts a volume at /dev/shm.",
-    remedy="Remove your own mount at /dev/shm, or give its volume the fabric's size.",
+    remedy=(
+        "Remove your own mount at /dev/shm, or give its volume the size that `sharedMemory` "
+        "sets for the fabric."
+    ),
     reportable=False,
 )
 HOST_IPC = Reason(

@@ -76,7 +76,10 @@ ROOT_ASSUMED = Reason(
     "RootAssumed",
     "The pod does not set its user, so its image is assumed to run as root. If `kubectl exec POD "
     "-- id -u` prints a number other than 0, IPC_LOCK has no effect.",
-    remedy="If it prints 0, no action is needed. Otherwise, set runAsUser: 0 in securityContext.",
+    remedy=(
+        "If `kubectl exec POD -- id -u` prints 0, no action is needed. Otherwise, set "
+        "runAsUser: 0 in securityContext."
+    ),
 )
 #: The end of the sentence of a `yes` with this assumption.
 IMAGE_RUNS_AS_ROOT = "assuming that the image runs as root"

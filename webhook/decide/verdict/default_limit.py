@@ -16,8 +16,8 @@ from webhook.model.pod.qos import amount_at
 
 DEFAULT_LIMIT = Reason(
     "DefaultMemoryLimit",
-    "A LimitRange gave a container its default memory limit, and all memory that the container "
-    "registers counts against that limit.",
+    "A container got its memory limit from the default of a LimitRange, and all memory that "
+    "the container registers counts against that limit.",
     remedy=(
         "Set limits.memory of the container high enough for the job's memory and all memory that "
         "the job registers. If the limit is already high enough, set rdma.lab/memory-limit: keep."

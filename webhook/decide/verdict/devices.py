@@ -170,8 +170,8 @@ TEMPLATE_UNKNOWN = Reason(
     "ClaimTemplateUnknown",
     "Whether the namespace has the fabric's ResourceClaimTemplate is unknown.",
     remedy=(
-        "Check whether the template exists: `kubectl get resourceclaimtemplates`. For a preview, "
-        "use --live, or add the template to the file of --facts."
+        "Check whether the template exists: `kubectl get resourceclaimtemplates`. For a "
+        "preview, use --live, or add the template to the file that you pass to --facts."
     ),
     rdma="unsure",
 )

@@ -22,8 +22,9 @@ GPU_MODEL_UNKNOWN = Reason(
     "GPUModelUnknown",
     "The pod selects a GPU model, but whether the pod's fabric has nodes with it is unknown.",
     remedy=(
-        "If the fabric has such nodes, set rdma.lab/fabric: NAME on the pod, or ask the cluster "
-        "administrator to add the label to the fabric's nodeLabels."
+        "If the fabric has such nodes, set rdma.lab/fabric: NAME on the pod, or ask the "
+        "cluster administrator to add the label that selects the GPU model to the fabric's "
+        "nodeLabels."
     ),
     rdma="unsure",
 )

@@ -30,8 +30,8 @@ NO_NODES = Reason(
     "FabricWithoutNodes",
     "No node belongs to the fabric now.",
     remedy=(
-        "Check that this is the fabric you want. If it is, ask the cluster administrator whether "
-        "its nodes are down or lack the configured labels."
+        "Check that the pod uses the fabric you want. If it does, ask the cluster "
+        "administrator whether the fabric's nodes are down or lack the configured labels."
     ),
     rdma="unsure",
 )
@@ -58,7 +58,7 @@ FABRIC_NOWHERE = Reason(
     f"No node belongs to the fabric{_STATIC}, so none is expected.",
     remedy=(
         "Set rdma.lab/fabric to another fabric, or ask the cluster administrator whether the "
-        "nodes of this one are down or lack the configured labels."
+        "nodes of the pod's current fabric are down or lack the configured labels."
     ),
     rdma="no",
 )

@@ -23,8 +23,8 @@ HOST_NETWORK_WRONG = Reason(
 )
 ROCE_WITHOUT_NETWORKS = Reason(
     "RoceWithoutNetworks",
-    "A RoCE device is shared, and the fabric has no networks. With OFED drivers, the pod sees no "
-    "GID; with the kernel's own drivers, it uses the node's GIDs.",
+    "Pods share RoCE devices, and the configuration lists no `networks` for the fabric. With "
+    "OFED drivers, the pod sees no GID; with the kernel's own drivers, it uses the node's GIDs.",
     remedy=(
         "Ask the cluster administrator to configure a secondary network (`networks`). Until then, "
         "check NCCL's log for NET/IB: `rdma-webhook why POD --logs`."
@@ -33,10 +33,12 @@ ROCE_WITHOUT_NETWORKS = Reason(
 )
 NETWORKS_NOT_ADDED = Reason(
     "NetworksNotAdded",
-    "The fabric's networks could not be appended to the networks of the pod.",
+    "The fabric's networks could not be added to the pod's annotations.",
     remedy=(
-        "Correct the pod's annotation k8s.v1.cni.cncf.io/networks so that Multus can read it, or "
-        "remove it; then create the pod again."
+        "If Multus cannot read the pod's annotation k8s.v1.cni.cncf.io/networks, correct or "
+        "remove it. If the pod's annotations leave no room (Kubernetes allows 256 KiB in "
+        "total), shorten them. If the pod requests more devices than any node has, request "
+        "fewer. Then create the pod again."
     ),
     rdma="unsure",
 )

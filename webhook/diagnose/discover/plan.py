@@ -180,8 +180,8 @@ def _add_claims(
 
 ROCE_NETWORKS_MISSING = Code(
     "RoceNetworksMissing",
-    "RoCE in mode shared-device needs a Multus network for each device, but --network was given "
-    "fewer times.",
+    "RoCE in mode shared-device needs a Multus network for each device, but --network was "
+    "given fewer times than there are devices.",
     "Give --network once for each device (a macvlan network on the device's interface), or choose "
     "--mode sr-iov or --mode host-network.",
 )

@@ -138,7 +138,7 @@ PORT_NOT_ACTIVE = Code(
 )
 PORTS_NEVER_UP = Code(
     "PortsNeverUp",
-    "Ports are Down on all nodes where the fabric could use them, so it does not use them.",
+    "Ports are Down on all nodes where the fabric could use them, so the fabric does not use them.",
     "If the fabric is meant to use them, connect them on all nodes and run discover again.",
 )
 PORT_STATE_UNKNOWN = Code(

@@ -24,8 +24,8 @@ _SELF_MANAGED, _OF_FILES, _CA = timedelta(hours=4), timedelta(days=7), timedelta
 
 OTHER_CA_BUNDLE = Code(
     "OtherCaBundle",
-    "The caBundle of a webhook configuration lacks a CA that the replicas use, so the calls of the "
-    "API server fail.",
+    "The caBundle of a webhook configuration lacks a CA that the replicas use, so the API "
+    "server's calls to the webhook fail.",
     "Run `rdma-webhook certs status`, which shows what to do; with cert-manager, look at its CA "
     "injector.",
 )

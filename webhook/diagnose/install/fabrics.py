@@ -19,7 +19,8 @@ NO_FABRICS = Code(
 CONDITION_FALSE = Code(
     "ConditionFalse",
     "A condition of the FabricConfiguration is false or unknown; its message has the reason.",
-    "Do what the message says; `kubectl describe fabrics default` shows all conditions and Events.",
+    "Correct the problem that the message reports; `kubectl describe fabrics default` shows "
+    "all conditions and Events.",
 )
 STATUS_OUTDATED = Code(
     "StatusOutdated",

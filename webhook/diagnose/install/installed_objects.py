@@ -25,11 +25,16 @@ from webhook.model.names import capitalized, counted, enumerated
 _APPLY, _RESTORE = (f"{capitalized(clause)}." for clause in (APPLY_AGAIN, RESTORE))
 _APPLY_DEFINITION = "kubectl apply -k manifests/crd or helm upgrade"
 
-OBJECT_MISSING = Code("ObjectMissing", "An object of the manifests does not exist.", _APPLY)
+OBJECT_MISSING = Code(
+    "ObjectMissing",
+    "An object that the webhook's manifests define does not exist in the cluster.",
+    _APPLY,
+)
 DEFINITION_NOT_SERVED = Code(
     "DefinitionNotServed",
-    "The API server does not serve the version of the FabricConfiguration that the program reads.",
-    f"Apply the definition of this version again ({_APPLY_DEFINITION}).",
+    "The API server does not serve the version of the FabricConfiguration that this program reads.",
+    "Apply the CustomResourceDefinition that belongs to the version of this program "
+    f"({_APPLY_DEFINITION}).",
 )
 REPLICAS_UNAVAILABLE = Code(
     "ReplicasUnavailable",
@@ -39,8 +44,8 @@ REPLICAS_UNAVAILABLE = Code(
 )
 ROLLOUT_INCOMPLETE = Code(
     "RolloutIncomplete",
-    "Replicas are ready, but not all of them have the template of the Deployment, as during an "
-    "upgrade.",
+    "Replicas are ready, but not all of them were created from the Deployment's current "
+    "template, as during an upgrade.",
     "Wait for `kubectl -n NAMESPACE rollout status deployment/rdma-webhook`. If it does not end, "
     "find the reason with `kubectl -n NAMESPACE describe pods --show-events`.",
 )
@@ -53,7 +58,8 @@ PREVIEW_UNAVAILABLE = Code(
 )
 NO_ENDPOINTS = Code(
     "NoEndpoints",
-    "Replicas are ready, but the Service has no ready endpoints, so the API server reaches none.",
+    "Replicas are ready, but the Service has no ready endpoints, so the API server cannot "
+    "reach any of them.",
     f"Compare the selector of the Service with the labels of the pods, or {APPLY_AGAIN}.",
 )
 NO_WEBHOOK_CONFIGURATION = Code(
@@ -70,8 +76,8 @@ _SELECTS_TOO_LITTLE = Code(
 )
 _SELECTS_TOO_MUCH = Code(
     SELECTS_TOO_MUCH,
-    "A webhook configuration requires no label of the namespace, or no annotation or label of the "
-    "pod.",
+    "A webhook configuration requires no label of the namespace, or no annotation or label of "
+    "the pod, so it also selects pods that did not opt in.",
     _RESTORE,
 )
 _OTHER_SERVICE = Code(

@@ -18,12 +18,12 @@ from webhook.model.names import counted, enumerated
 REPLICA_NOT_READY = Code(
     "ReplicaNotReady",
     "A check of a replica's /readyz has failed, so the API server does not call that replica.",
-    "Correct what the line of the check reports. docs/operation.md explains it under /healthz and "
-    "/readyz.",
+    "Correct the problem that the line of the check reports. docs/operation.md explains the "
+    "checks under /healthz and /readyz.",
 )
 REPLICA_NOT_REPORTED = Code(
     "ReplicaNotReported",
-    "A replica runs, but has not written its entry in status.replicas within six minutes.",
+    "A replica runs, but has not written its entry in status.replicas for more than six minutes.",
     "Read the log of the replica, which may be unable to write the status, and check the clock of "
     "its node.",
 )

@@ -40,20 +40,20 @@ POD_NOT_PATCHED = Code(
     "PodNotPatched",
     "The API server accepted a pod that opted in, but did not call the webhook, or the call failed "
     "with failurePolicy Ignore.",
-    "Correct what is reported about the webhook configuration and the certificates. If nothing is "
-    "reported, create a pod, and run `rdma-webhook why` on it.",
+    "Correct the problems that check-install reports about the webhook configuration and the "
+    "certificates. If it reports none, create a pod, and run `rdma-webhook why` on it.",
 )
 POD_REJECTED = Code(
     "PodRejected",
     "The API server rejected a pod that opted in: it could not call the webhook, or the webhook "
     "denied the pod.",
-    "Correct what the message reports. If the call failed, correct what is reported about the "
-    "Deployment, the Service and the certificates.",
+    "Correct the problem that the message reports. If the call failed, correct the problems "
+    "that check-install reports about the Deployment, the Service and the certificates.",
 )
 POD_CHANGED_UNASKED = Code(
     "PodChangedUnasked",
-    "The webhook changed a pod that was created without the annotation, so something had added the "
-    "annotation before.",
+    "The webhook changed a pod that was created without the annotation rdma.lab/enable, so "
+    "something else had added the annotation before the webhook was called.",
     f"Find what adds the annotation {ENABLE_ANNOTATION} to pods in the namespace, such as another "
     "mutating webhook. No action is needed if that is intended.",
 )

@@ -37,14 +37,14 @@ MIXED_TRANSPORTS = Code(
 )
 NOT_TESTED = Code(
     "NotTested",
-    "An HCA of the fabric (-c and --fabric) has no result.",
+    "An HCA of the fabric that -c and --fabric choose has no result.",
     "Run ib_write_bw -d HCA on each HCA that has no result.",
 )
 NOT_USED = Code(
     "HcasNotUsed",
-    "A collective with as many GPUs per node as the fabric has HCAs did not use all of them.",
+    "A collective with as many GPUs per node as the fabric has HCAs did not use all of these HCAs.",
     "Look in NCCL's log for the HCAs in the line NET/IB : Using, and check NCCL_IB_HCA and the "
-    "state of the HCAs that are missing there.",
+    "state of the HCAs that the line lacks.",
 )
 FILE_CODES = (MIXED_TRANSPORTS, NOT_TESTED, NOT_USED)
 

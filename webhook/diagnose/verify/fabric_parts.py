@@ -12,16 +12,16 @@ from webhook.model.finding import Code, Level
 
 SUSPECT_RAIL = Code(
     "SuspectRail",
-    "All measurements with devices of one name are bad, but not those with other devices of the "
-    "same pairs.",
+    "All measurements with devices of one name (a rail) are bad, but not those with other "
+    "devices of the same pairs of nodes.",
     "Check what the ports of this rail have in common, such as switches, and whether the name "
     "belongs to the same card on all nodes.",
 )
 SUSPECT_NODE = Code(
     "SuspectNode",
     "All measurements that involve one particular node are bad.",
-    "Check this node first: its cards and their PCIe links (lspci -vv, LnkSta), its cables, and "
-    "its other load.",
+    "Check this node first: its cards and their PCIe links (lspci -vv, LnkSta), its cables, "
+    "and what else it runs.",
 )
 SUSPECT_HCA = Code(
     "SuspectHca",

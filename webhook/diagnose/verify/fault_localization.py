@@ -30,7 +30,7 @@ from webhook.text.findings import tally
 SUSPECT_PATH = Code(
     "SuspectPath",
     "Results between two nodes are bad, but their results with other nodes are good.",
-    "Check the path between them: the switches, and the cables between switches.",
+    "Check the path between the two nodes: the switches, and the cables between switches.",
 )
 SUSPECT_PATHS = Code(
     "SuspectPaths",
@@ -41,13 +41,13 @@ SUSPECT_PATHS = Code(
 ALL_ALIKE = Code(
     "AllAlike",
     "All measurements are bad, not counting those that another finding explains.",
-    "No node stands out, so check what all of them share: the expected rate, the image, the "
-    "switches.",
+    "No node stands out, so check what all nodes share, such as the expected rate, the image "
+    "and the switches.",
 )
 NOT_LOCATED = Code(
     "NotLocated",
-    "Results of pairs are bad, and too few other pairs were measured to show whether a node or the "
-    "path is at fault.",
+    "Results of some pairs of nodes are bad, and too few other pairs were measured to show "
+    "whether a node or the path is at fault.",
     "Measure these nodes with others as well: use --all-pairs, or more nodes in --nodes.",
 )
 SUSPECT_CODES = (

@@ -70,7 +70,8 @@ SMALL_MESSAGES = Code(
 LOOPBACK = Code(
     "Loopback",
     "Both ends have the same address, or the client connected to its own node, so no cable was "
-    "tested. Or the ends share a terminal and no address distinguishes them.",
+    "tested. Or both ends were run in the same terminal, and no address distinguishes their "
+    "nodes.",
     "Run the server on one node and the client on another, and pass the server's address to the "
     "client.",
 )
@@ -99,7 +100,7 @@ NOT_RDMA = Code(
 WRONG_RESULTS = Code(
     "WrongResults",
     "nccl-tests found wrong elements in the results.",
-    "Do not run jobs on these nodes, and test them pair by pair.",
+    "Do not run jobs on the nodes of this benchmark, and test these nodes pair by pair.",
 )
 TRANSPORT_UNKNOWN = Code(
     "TransportUnknown",

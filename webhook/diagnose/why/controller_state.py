@@ -41,8 +41,8 @@ WAITS_TO_RETRY = Code(
 SUSPENDED = Code(
     "Suspended",
     "The controller is suspended, so it creates no pods.",
-    "If a queue such as Kueue suspended it, wait until it is admitted (kubectl get workloads). "
-    "Otherwise, set spec.suspend to false.",
+    "If a queueing system such as Kueue suspended the controller, wait until it is admitted "
+    "(kubectl get workloads). Otherwise, set spec.suspend to false.",
 )
 SCALED_TO_ZERO = Code(
     "ScaledToZero",

@@ -14,7 +14,7 @@ from webhook.model.finding import Code, Finding
 WAITS_FOR_SIDECAR = Code(
     "WaitsForSidecar",
     "The pod's containers wait for the startupProbe of a sidecar.",
-    "Read the log of the sidecar, and correct it or its startupProbe.",
+    "Read the log of the sidecar, and correct the sidecar or its startupProbe.",
 )
 WAITS_FOR_INIT_CONTAINER = Code(
     "WaitsForInitContainer",

@@ -32,8 +32,8 @@ NOT_INSTALLED = Code(
 NO_CA_BUNDLE = Code(
     "NoCaBundle",
     "The webhook configuration has no caBundle, so the API server cannot call the webhook.",
-    "Ask the cluster administrator to run `rdma-webhook certs status`, and to correct what it "
-    "reports. Then create the pod again.",
+    "Ask the cluster administrator to run `rdma-webhook certs status`, and to correct the "
+    "problems that the command reports. Then create the pod again.",
 )
 #: kubectl apply removes only what it applied itself before.
 _RESTORE = (
@@ -76,7 +76,8 @@ DID_NOT_ANSWER = Code(
 )
 NOT_CALLED = Code(
     "NotCalled",
-    "The pod has the annotation, but no rdma.lab/status. The reason is unknown.",
+    'The pod has the annotation rdma.lab/enable: "true", but no rdma.lab/status. The reason is '
+    "unknown.",
     f'Check that the namespace has the label {OPT_IN_LABEL}: "true", and create the pod again.',
 )
 CODES = (

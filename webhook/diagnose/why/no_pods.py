@@ -24,16 +24,16 @@ from webhook.model.finding import Code, Finding
 NO_PODS = Code(
     "NoPods",
     "The controller has no pods, and nothing that can be read shows the reason.",
-    "Read its conditions and Events with `kubectl describe`, and check that the program that "
-    "creates its pods is running.",
+    "Read the controller's conditions and Events with `kubectl describe`, and check that the "
+    "program that creates its pods is running.",
 )
 BEING_DELETED = Code(
     "BeingDeleted",
     "The controller, an object between it and its pods, or their namespace is being deleted, so "
     "there are no pods.",
-    "Wait until the deletion is complete, and create the controller again, or create it in "
-    "another namespace. An object that a controller creates, such as the Job of a CronJob, is "
-    "created again automatically.",
+    "Wait until the deletion is complete, then create the controller again; or create it in "
+    "another namespace now. An object that a controller creates, such as the Job of a CronJob, "
+    "is created again automatically.",
 )
 WAITS_FOR_READY = Code(
     "WaitsForReady",

@@ -25,7 +25,7 @@ NODE_NOT_READY = Code(
 )
 NOT_SET_UP = Code(
     "NotSetUp",
-    "The node cannot set up the pod's network, its volumes or its isolation.",
+    "The node cannot set up the pod's network, its volumes or its sandbox.",
     "Correct the problem that the message reports in the pod, or ask the cluster administrator "
     "about the node: the network plugin, the storage, and what the container runtime supports.",
 )

@@ -34,14 +34,14 @@ _RETRY_NOTE = (
 
 CLAIM_MISSING = Code(
     "ClaimMissing",
-    "The pod is pending: a ResourceClaim that it names does not exist, or is being deleted. The "
-    "scheduler does not report this.",
+    "The pod is pending: a ResourceClaim that it names does not exist, or is being deleted. "
+    "The scheduler does not report the problem.",
     "Create the claim, or create the pod again with a different resourceClaimName.",
 )
 CLAIM_NOT_CREATED = Code(
     "ClaimNotCreated",
-    "The pod is pending: not all of its ResourceClaims exist. Kubernetes has not created them yet, "
-    "or could not.",
+    "The pod is pending: Kubernetes has not created all of its ResourceClaims yet, or could "
+    "not create them.",
     f"If the Event FailedResourceClaimCreation gives a cause, correct it. {_RETRY_NOTE}",
 )
 DEVICE_CLASS_MISSING = Code(
@@ -60,7 +60,7 @@ CLAIMS_NOT_ALLOCATED = Code(
 )
 CLAIM_ELSEWHERE = Code(
     "ClaimElsewhere",
-    "The pod is pending: one of its claims is already allocated on other nodes.",
+    "The pod is pending: one of its claims is already allocated on nodes that cannot run the pod.",
     "Find these nodes: `kubectl get resourceclaim -o yaml`. Let the pod run on one of them, "
     "or give it a claim of its own, with resourceClaimTemplateName.",
 )
@@ -104,7 +104,7 @@ _PATTERNS = (
     _Pattern(
         re.compile("resourceclaim not available on the node"),
         CLAIM_ELSEWHERE,
-        "one of its claims{claims} is already allocated on other nodes",
+        "one of its claims{claims} is already allocated on nodes that cannot run the pod",
     ),
     _Pattern(
         # The scheduler lets any number of pods share a claim; the API server does not.
@@ -137,7 +137,7 @@ def _missing_claim(claim: MissingClaim) -> Finding:
     predicate = "is being deleted" if claim.is_ending else "does not exist"
     text = (
         f"The pod is pending: its ResourceClaim {claim.name} {predicate}. The scheduler does not "
-        "report this."
+        "report the problem."
     )
     action = "Once the claim is gone, create it again" if claim.is_ending else "Create the claim"
     remedy = (

@@ -26,8 +26,9 @@ from webhook.model.resources import scheduler_requests
 
 UNSCHEDULABLE = Code(
     "Unschedulable",
-    "The pod is pending for a reason other than resources, claims, taints or node selection.",
-    "Correct what the scheduler's message names: `kubectl describe pod` shows all of it.",
+    "The pod is pending for a reason that has no more specific code.",
+    "Correct the problem that the scheduler's message reports: `kubectl describe pod` shows "
+    "the whole message.",
 )
 OFFERED_NOWHERE = Code(
     "OfferedNowhere",

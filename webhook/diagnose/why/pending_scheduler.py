@@ -27,7 +27,7 @@ SCHEDULING_GATED = Code(
 )
 NO_SCHEDULER = Code(
     "NoScheduler",
-    "The pod is pending: no scheduler has looked at it. Perhaps there is none with its "
+    "The pod is pending: no scheduler has looked at it. Perhaps no scheduler has the pod's "
     "schedulerName.",
     "Correct schedulerName in the pod template, or remove it to use the scheduler of Kubernetes, "
     "and create the pod again. If the name is right, check that the scheduler is running.",
@@ -35,21 +35,22 @@ NO_SCHEDULER = Code(
 PREEMPTING = Code(
     "Preempting",
     "The pod is pending: the scheduler is stopping pods of lower priority to make room for it.",
-    "Wait until they have ended. If one does not end, check its terminationGracePeriodSeconds and "
-    "its finalizers.",
+    "Wait until these pods have ended. If one of them does not end, check its "
+    "terminationGracePeriodSeconds and its finalizers.",
 )
 PREEMPTED = Code(
     "Preempted",
     "The scheduler stopped the pod to make room for a pod of higher priority.",
-    "Give the pod a PriorityClass of the same or a higher priority (kubectl get priorityclasses), "
-    "or wait: its controller creates it again when there is room.",
+    "Give the pod a PriorityClass of the same or a higher priority (kubectl get "
+    "priorityclasses), or wait: the pod that its controller creates instead starts when there "
+    "is room.",
 )
 WAITS_FOR_BINDING = Code(
     "WaitsForBinding",
     "The pod is pending: the scheduler has chosen a node for it, and is waiting for a volume or "
     "a claim.",
-    "If this lasts, look at the Events of the pod's PersistentVolumeClaims and ResourceClaims: "
-    "`kubectl describe pvc`, `kubectl describe resourceclaims`.",
+    "If the wait lasts, look at the Events of the pod's PersistentVolumeClaims and "
+    "ResourceClaims: `kubectl describe pvc`, `kubectl describe resourceclaims`.",
 )
 CODES = (SCHEDULING_GATED, NO_SCHEDULER, PREEMPTING, PREEMPTED, WAITS_FOR_BINDING)
 

@@ -21,13 +21,14 @@ VOLUME_CLAIM_MISSING = Code(
     "The pod is pending: a PersistentVolumeClaim that it mounts does not exist, or is being "
     "deleted.",
     "Create the claim; the pod then starts automatically. Or correct claimName in the pod "
-    "template.",
+    "template, and create the pod again.",
 )
 VOLUME_CLAIM_UNBOUND = Code(
     "VolumeClaimUnbound",
     "The pod is pending: a PersistentVolumeClaim that it mounts has no volume yet.",
-    "Look for the reason with `kubectl describe pvc`: the StorageClass does not exist, there is "
-    "no default StorageClass, the provisioner is not running, or no volume matches the claim.",
+    "Look for the reason with `kubectl describe pvc`: for example, the StorageClass does not "
+    "exist, there is no default StorageClass, the provisioner is not running, or no volume "
+    "matches the claim.",
 )
 VOLUME_ELSEWHERE = Code(
     "VolumeElsewhere",

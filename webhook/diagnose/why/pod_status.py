@@ -42,7 +42,7 @@ KEPT_BY_FINALIZERS = Code(
 )
 EVICTED = Code(
     "Evicted",
-    "The kubelet evicted the pod, since the node ran short of memory or disk space.",
+    "The kubelet evicted the pod, usually because the node ran short of memory or disk space.",
     "Request as much memory and disk space as the job uses, and create the pod again.",
 )
 RUNNING = Code("Running", "The pod is running.")
@@ -65,13 +65,13 @@ NO_STATUS = Code(
 )
 NO_RDMA_EVENT = Code(
     "NoRdma",
-    "An Event of the webhook reports that the pods of a controller get no RDMA.",
-    "Change the template as the message says, and create the pod again.",
+    "An Event from the webhook reports that the pods of a controller get no RDMA.",
+    "Change the template as the Event says, and create the pod again.",
 )
 FAILED_CREATE = Code(
     "FailedCreate",
     "An Event reports that a controller could not create a pod.",
-    "Correct the problem that the message reports. Until then, the controller cannot create pods.",
+    "Correct the problem that the Event reports. Until then, the controller cannot create pods.",
 )
 REJECTED_BY_NODE = Code(
     "RejectedByNode",
@@ -82,7 +82,9 @@ REJECTED_BY_NODE = Code(
     "the node's device plugins.",
 )
 OTHER_EVENT = Code(
-    "Event", "There is another Event of type Warning about the pod or one of its controllers."
+    "Event",
+    "There is an Event of type Warning, other than FailedCreate and NoRDMA, about the pod or one "
+    "of its controllers.",
 )
 CODES = (
     TERMINATING,

@@ -44,8 +44,9 @@ STATUS_UNREADABLE = Code(
 )
 STATUS_NOT_OURS = Code(
     "StatusNotOurs",
-    "The pod has an rdma.lab/status that does not prove a call: the status is incomplete, "
-    "nothing that it names is left in the pod, or the pod's namespace lacks the label.",
+    "The pod has an rdma.lab/status that does not prove that the webhook was called: the "
+    "status is incomplete, nothing that it names is left in the pod, or the pod's namespace "
+    'lacks the label rdma.lab/enable: "true".',
     "Remove rdma.lab/status from the manifest that the pod was created from, and create the pod "
     "again.",
 )
@@ -64,7 +65,7 @@ ANNOTATION_MISSPELLED = Code(
 )
 NAMESPACE_EXCLUDED = Code(
     "NamespaceExcluded",
-    "The API server never calls the webhook for the pod's namespace.",
+    "The API server never calls the webhook for pods in the pod's namespace.",
     "Run the job in another namespace.",
 )
 CODES = (

@@ -73,7 +73,7 @@ def test_the_pod_may_be_attached_already(written: str) -> None:
     """Names are compared with the default namespace filled in, and without interfaces."""
     decision = decide_on(attached(written), decision_input(STORAGE))
     assert outcomes_of(decision, NAME) == [
-        ("", "already", "Present", "the pod is already attached to all networks")
+        ("", "already", "Present", "the pod is already attached to all of the fabric's networks")
     ]
     assert ops(decision, NAME) == []
 

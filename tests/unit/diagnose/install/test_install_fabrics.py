@@ -11,7 +11,8 @@ from webhook.model.finding import Finding
 
 TITLE = "fabricconfigurations.rdma.lab/default"
 FALSE = (
-    "Do what the message says; `kubectl describe fabrics default` shows all conditions and Events."
+    "Correct the problem that the message reports; `kubectl describe fabrics default` shows all "
+    "conditions and Events."
 )
 
 

@@ -150,8 +150,8 @@ def test_a_definition_that_is_not_served(installation: Installation, change: Any
     change(installation["CustomResourceDefinition", "fabricconfigurations.rdma.lab"])
     text = f"{DEFINITION} does not serve v1alpha1"
     remedy = (
-        "Apply the definition of this version again (kubectl apply -k manifests/crd or helm "
-        "upgrade)."
+        "Apply the CustomResourceDefinition that belongs to the version of this program (kubectl "
+        "apply -k manifests/crd or helm upgrade)."
     )
     assert installation.findings() == [Finding("error", "DefinitionNotServed", text, remedy)]
 

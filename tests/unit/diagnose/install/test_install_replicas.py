@@ -13,8 +13,8 @@ from webhook.text.readiness import ReadinessCheck
 
 GUARD = ReadinessCheck("guard", True, "this account may change at most caBundle")
 NOT_READY = (
-    "Correct what the line of the check reports. docs/operation.md explains it under /healthz and "
-    "/readyz."
+    "Correct the problem that the line of the check reports. docs/operation.md explains the "
+    "checks under /healthz and /readyz."
 )
 NOT_REPORTED = (
     "Read the log of the replica, which may be unable to write the status, and check the clock of "

@@ -105,8 +105,8 @@ def test_a_pod_that_is_not_patched(installation: Installation) -> None:
     installation.pod_answers[True] = (201, {"metadata": {"annotations": {}}})
     text = "a pod that opts in has no rdma.lab/status after a dry run in lab"
     remedy = (
-        "Correct what is reported about the webhook configuration and the certificates. If nothing "
-        "is reported, create a pod, and run `rdma-webhook why` on it."
+        "Correct the problems that check-install reports about the webhook configuration and the "
+        "certificates. If it reports none, create a pod, and run `rdma-webhook why` on it."
     )
     assert installation.findings("lab") == [Finding("error", "PodNotPatched", text, remedy)]
 
@@ -123,8 +123,8 @@ def test_a_pod_that_the_webhook_rejects(installation: Installation, message: str
     installation.pod_answers[True] = rejected(message)
     text = f"a pod that opts in was rejected: {message}"
     remedy = (
-        "Correct what the message reports. If the call failed, correct what is reported about the "
-        "Deployment, the Service and the certificates."
+        "Correct the problem that the message reports. If the call failed, correct the problems "
+        "that check-install reports about the Deployment, the Service and the certificates."
     )
     assert installation.findings("lab") == [Finding("error", "PodRejected", text, remedy)]
 

@@ -41,7 +41,7 @@ expected: 99.37 Gb/s = rateGbps 100 (fabric v100-ib) × 0.994 payload share at M
 Check first
   ✘ All 8 measurements with gpu-03 are bad (8 errors). All others: 4 ok. [SuspectNode]
     → Check this node first: its cards and their PCIe links (lspci -vv, LnkSta), its
-      cables, and its other load.
+      cables, and what else it runs.
 
 ✘ FarBelowRate
   ib_write_bw mlx5_0, gpu-01 → gpu-03, gpu-02 → gpu-03, gpu-03 → gpu-01, gpu-03 → gpu-02:

@@ -42,7 +42,7 @@ def test_a_node() -> None:
         "SuspectNode",
         "All 12 measurements with c are bad (12 errors). All others: 12 ok.",
         "Check this node first: its cards and their PCIe links (lspci -vv, LnkSta), its cables, "
-        "and its other load.",
+        "and what else it runs.",
         Location(nodes=("c",)),
     )
 
@@ -200,7 +200,7 @@ def test_everything() -> None:
     suspect = the_only(measured_run(NODES, lambda _pair, _device: 12))
     assert (suspect.code, suspect.location.nodes) == ("AllAlike", ())
     assert suspect.text == "All 12 measurements are bad (12 errors)."
-    assert "the expected rate, the image, the switches" in suspect.remedy
+    assert "such as the expected rate, the image and the switches" in suspect.remedy
 
 
 def test_two_bad_nodes_alone() -> None:

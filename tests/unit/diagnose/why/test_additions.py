@@ -150,7 +150,9 @@ def test_a_pod_that_was_applied() -> None:
     pod["metadata"]["annotations"][LAST_APPLIED] = json.dumps(WITHOUT)
     explanation = explain_with(pod, KNOWN_CONFIGURATION)
     assert "container trainer: not in the manifest that was applied, so" in explanation.answer.text
-    assert explanation.answer.remedy.startswith("Find out what added it: `kubectl get mutating")
+    assert explanation.answer.remedy.startswith(
+        "Find out which webhook or policy made the addition"
+    )
     for written in ("", "{", "[" * 9999, "[]", '{"spec": {"containers": [5]}}'):
         pod["metadata"]["annotations"][LAST_APPLIED] = written
         assert "another webhook" not in explain_with(pod, KNOWN_CONFIGURATION).answer.text

@@ -409,8 +409,8 @@ def test_a_launcher_is_compared_too() -> None:
             None,
             (
                 "No RDMA: container trainer sets NCCL_IB_DISABLE=1 (export in its command); remove "
-                "that setting. The container's NCCL_IB_DISABLE=1 turns off RDMA for NCCL only, not "
-                "for other libraries."
+                "that setting. The container's NCCL_IB_DISABLE=1 turns off RDMA for NCCL, so "
+                "NCCL's traffic uses TCP sockets; other libraries ignore it."
             ),
         ),
         (
@@ -506,8 +506,8 @@ def test_a_limit_by_default(cluster_configuration: CompiledConfiguration | None)
     assert changes(explanation) == []
     assert explanation.answer.text == (
         "RDMA over v100-ib is not certain: container trainer keeps its default limit of 4Gi, since "
-        "LimitRange bounds sets max.memory. A LimitRange gave a container its default memory "
-        "limit, and all memory that the container registers counts against that limit."
+        "LimitRange bounds sets max.memory. A container got its memory limit from the default "
+        "of a LimitRange, and all memory that the container registers counts against that limit."
     )
     unread = explain_with(pod, cluster_configuration).answer.text
     assert "container trainer keeps the default memory limit 4Gi of a LimitRange. A" in unread

@@ -612,7 +612,7 @@ def test_a_controller_that_is_being_deleted() -> None:
         ),
     )
     assert finding.remedy.startswith(
-        "Wait until the deletion is complete, and create the controller again"
+        "Wait until the deletion is complete, then create the controller again"
     )
     metadata = {"name": "a-1", "deletionTimestamp": LATER}
     (finding,) = now("CronJob", controller("Job", metadata=metadata))

@@ -48,7 +48,7 @@ def now(message: str, *events: Any, **evidence_fields: Any) -> list[Finding]:
         (
             of_nodes("3 resourceclaim not available on the node"),
             "ClaimElsewhere",
-            "one of its claims (nic, own) is already allocated on other nodes.",
+            "one of its claims (nic, own) is already allocated on nodes that cannot run the pod.",
             "with resourceClaimTemplateName",
         ),
         (
@@ -95,7 +95,7 @@ def test_claims_that_are_missing() -> None:
     ] * 2
     assert findings[0].text == (
         "The pod is pending: its ResourceClaim mine does not exist. The scheduler does not "
-        "report this."
+        "report the problem."
     )
     assert findings[0].remedy == (
         "Create the claim; the pod then starts automatically. Or create the pod again with a "

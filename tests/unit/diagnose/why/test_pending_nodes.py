@@ -351,7 +351,7 @@ def test_another_reason() -> None:
     (finding,) = now(OTHER, node("a", gpus="8"))
     assert finding.code == "Unschedulable"
     assert finding.text.endswith(f"The scheduler reports: {OTHER}")
-    assert finding.remedy.startswith("Correct what the scheduler's message names")
+    assert finding.remedy.startswith("Correct the problem that the scheduler's message reports")
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def test_a_claim_that_is_being_deleted() -> None:
         (
             (),
             "one of its PersistentVolumeClaims (data) has no volume.",
-            "with `kubectl describe pvc`: the StorageClass does not exist",
+            "with `kubectl describe pvc`: for example, the StorageClass does not exist",
         ),
         (
             (UnmountableClaim("data", "unbound", "fast", is_class_missing=True),),

@@ -40,12 +40,13 @@ COMPUTE_DOMAIN = Reason(
 )
 NOT_PRIVILEGED = Reason(
     "NotPrivileged",
-    "A container with GPUs is not privileged.",
+    "NVLink between pods needs privileged containers, but a container with GPUs is not privileged.",
     remedy="Add privileged: true to the securityContext of each container with GPUs.",
 )
 NO_COMMAND = Reason(
     "CommandMissing",
-    "A container with GPUs has no command in the spec.",
+    "A container with GPUs has no command in the spec that the webhook's script rdma-remap "
+    "could run.",
     remedy="Set the container's command in the pod's spec.",
 )
 OTHER_COUNT = Reason(
@@ -67,7 +68,8 @@ SSHD = Reason(
 )
 DEVICES_SET = Reason(
     "VisibleDevicesSet",
-    "The container's env selects or orders the CUDA devices.",
+    "The container's env selects or orders the CUDA devices, but the webhook's script "
+    "rdma-remap must do that.",
     remedy="Remove CUDA_VISIBLE_DEVICES, NVIDIA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER from env.",
 )
 

@@ -84,8 +84,9 @@ VALUE_UNSEEN = Reason(
     "admission cannot see it; or $(NAME) stays as it is, since env does not define NAME "
     "earlier.",
     remedy=(
-        "Check that the value does not turn RDMA off, or write it in env as a literal `value`. Put "
-        f"NAME before the variable that refers to it. {_WHO_READS_THEM}"
+        "Check that the value does not turn RDMA off, or write it in env as a literal `value`. If "
+        "$(NAME) stays as it is, define NAME in env before the variable that refers to it. "
+        f"{_WHO_READS_THEM}"
     ),
     rdma="unsure",
 )

@@ -24,7 +24,10 @@ from webhook.model.transport_variables import IB_HCA
 NET_PLUGIN = Reason(
     "NcclNetPlugin",
     "The container's NCCL_NET or NCCL_NET_PLUGIN selects a plugin that might not use RDMA.",
-    remedy="Remove NCCL_NET and NCCL_NET_PLUGIN, unless the image has the plugin that they name.",
+    remedy=(
+        "Remove NCCL_NET and NCCL_NET_PLUGIN, unless the image has the plugin that they name "
+        "and the plugin uses RDMA."
+    ),
     rdma="unsure",
 )
 OFI_OVER_TCP = Reason(

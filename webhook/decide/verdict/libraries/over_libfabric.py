@@ -21,7 +21,7 @@ NOT_OVER_LIBFABRIC = Reason(
     remedy=(
         "Choose libfabric where the library has a setting for it: NIXL's backend LIBFABRIC, or "
         "NVSHMEM_REMOTE_TRANSPORT=libfabric. For other libraries, check that the image's build "
-        "uses libfabric."
+        "of the library uses libfabric."
     ),
     rdma="unsure",
 )

@@ -24,9 +24,10 @@ PS_LITE_OVER_TCP = Reason(
     "PsLiteOverTcp",
     "The container uses ps-lite (BytePS, MXNet), and no variable enables RDMA for it.",
     remedy=(
-        "In the workers, the servers and the scheduler, set DMLC_ENABLE_RDMA=ibverbs (BytePS) or "
-        "DMLC_PS_VAN_TYPE=ibverbs (MXNet), and use an image whose ps-lite is built with RDMA. "
-        "ps-lite connects by IP: the pods need a network of the fabric, or hostNetwork."
+        "In the workers, the servers and the scheduler, set DMLC_ENABLE_RDMA=ibverbs (BytePS) "
+        "or DMLC_PS_VAN_TYPE=ibverbs (MXNet), and use an image whose ps-lite is built with "
+        "RDMA. ps-lite connects by IP address, so the pods need one of the fabric's secondary "
+        "networks, or hostNetwork: true."
     ),
     rdma="no",
 )
@@ -35,9 +36,9 @@ NO_ADDRESS = Reason(
     "ps-lite connects through rdma_cm, which needs an IP address on an RDMA interface, and nothing "
     "shows that the pod has one.",
     remedy=(
-        "Set hostNetwork: true if the fabric works in the host network, or attach a network of the "
-        "fabric to the pod (Multus). Then set DMLC_INTERFACE to the RDMA interface that has an IP "
-        "address."
+        "Set hostNetwork: true if the fabric works in the host network, or attach one of the "
+        "fabric's secondary networks to the pod (Multus). Then set DMLC_INTERFACE to the RDMA "
+        "interface that has an IP address."
     ),
     rdma="unsure",
 )

@@ -13,7 +13,9 @@ from webhook.model.finding import Code, Finding
 from webhook.model.names import counted
 
 INTERRUPTED = Code(
-    "Interrupted", "The run was interrupted.", "Run the command again to measure the other pairs."
+    "Interrupted",
+    "The run was interrupted.",
+    "Run the command again to measure the remaining pairs of nodes.",
 )
 NOT_CALLED = Code(
     "NotCalled",
@@ -28,8 +30,8 @@ NO_RDMA = Code(
 POD_REJECTED = Code(
     "PodRejected",
     "The API server did not create a pod, for instance because of a quota, a policy or a webhook.",
-    "Correct the problem that the message reports: a quota, a policy, an annotation "
-    "of the pod or a webhook.",
+    "Correct the problem that the message reports, for instance with a quota, a policy, an "
+    "annotation of the pod or a webhook.",
 )
 NOT_STARTED = Code(
     "NotStarted",
