@@ -43,7 +43,7 @@ UNKNOWN = Reason(
 )
 REQUIRED = Reason(
     "LimitRequired",
-    "The namespace rejects pods without a memory limit.",
+    "The namespace rejects pods without a memory limit, so the limit is kept.",
     remedy=(
         "Make sure that the limit covers the job's memory and all memory that it registers, or "
         "use a namespace whose LimitRanges and quotas require no limit."
@@ -51,7 +51,7 @@ REQUIRED = Reason(
 )
 READ = Reason(
     "LimitRead",
-    "The pod reads limits.memory through the downward API.",
+    "The pod reads limits.memory through the downward API, so the limit is kept.",
     remedy=(
         "Make sure that the limit covers the job's memory and all memory that it registers, or "
         "remove the downward API field that reads limits.memory."

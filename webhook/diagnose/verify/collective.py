@@ -33,9 +33,9 @@ OVER_RDMA = Code(
 COLLECTIVE_SLOW = Code(
     "CollectiveSlow",
     "The bus bandwidth of a collective is below half of what the HCAs that NCCL used can carry.",
-    "Run the benchmark on pairs of nodes to find the slow node, and compare the HCAs in NCCL's log "
-    "with those of the fabric. Check that GPUDirect RDMA is in use, and the links between GPUs and "
-    "HCAs: `nvidia-smi topo -m`.",
+    "Run the benchmark on pairs of nodes to find the slow node, and compare the HCAs in NCCL's "
+    "log with those of the fabric. Check that GPUDirect RDMA is in use, and look at the links "
+    "between GPUs and HCAs: `nvidia-smi topo -m`.",
 )
 COLLECTIVE_UNGRADED = Code(
     "CollectiveUngraded",

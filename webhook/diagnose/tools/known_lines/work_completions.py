@@ -18,8 +18,8 @@ _STATUS_SOURCE = "rdma-core, libibverbs/verbs.h, ibv_wc_status"
 _PERFTEST_SOURCE = f"linux-rdma/perftest, src/perftest_resources.h; {_STATUS_SOURCE}"
 _NCCL_SOURCE = f"{NET_IB_SOURCE}; {_STATUS_SOURCE}"
 _GPU_MEMORY = (
-    "check that nvidia-peermem or DMA-BUF is available, and that an IOMMU is in passthrough mode "
-    "(iommu=pt)"
+    "check that nvidia-peermem or DMA-BUF is available, and that the IOMMU is off or in "
+    "passthrough mode (iommu=pt)"
 )
 _LOST_PACKETS = (
     "use devices on different networks{variable}, or the network may lose packets (RoCE without "
@@ -56,10 +56,10 @@ _CAUSES = (
     ),
     _Cause(
         5, "WR_FLUSH", "Flushed",
-        "An RDMA transfer was dropped, since another one on its queue pair had failed before "
+        "An RDMA transfer was dropped, since an earlier transfer on its queue pair had failed "
         "(status 5, flushed).",
-        "Look for the first failure, in the output of either end.",
-        "Look for the first failure, in the logs of all ranks.",
+        "Look for the first failure in the output of both ends.",
+        "Look for the first failure in the logs of all ranks.",
         consequence=True,
     ),
     _Cause(
@@ -74,16 +74,16 @@ _CAUSES = (
         10, "REM_ACCESS", "RemoteAccess",
         "The other node refused access to its memory (status 10, remote access).",
         "Run both ends with the same options: a server without -a has no memory for large "
-        f"messages. With --use_cuda, on the other node {_GPU_MEMORY}.",
+        f"messages. If the other end uses --use_cuda, {_GPU_MEMORY} on its node.",
         f"Check that NCCL_IB_HCA names only devices of the fabric. On the other node, "
         f"{_GPU_MEMORY}.",
     ),
     _Cause(
         11, "REM_OP", "RemoteOperation",
         "The other node could not complete an RDMA transfer (status 11, remote operation).",
-        "Read the output of the other end, which may have another status. With --use_cuda, on the "
-        f"other node {_GPU_MEMORY}.",
-        f"Read the log of the other rank, which may have another status. On its node, "
+        "Read the output of the other end, which may show a different status. If that end uses "
+        f"--use_cuda, {_GPU_MEMORY} on its node.",
+        f"Read the log of the other rank, which may show a different status. On its node, "
         f"{_GPU_MEMORY}.",
         "linux-rdma/perftest, issue 200",
     ),
@@ -100,7 +100,7 @@ _CAUSES = (
         "The other node had no buffer ready for a message (status 13, receiver not ready).",
         "Check that the process at the other end is still running and has a CPU of its own. With "
         "ib_send_bw, give both ends the same options.",
-        "Read the log of the other rank: it may hang, or have too little of the CPU.",
+        "Read the log of the other rank: that rank may hang, or get too little CPU time.",
     ),
 )  # fmt: skip
 
@@ -137,7 +137,7 @@ def _rows_of(cause: _Cause) -> tuple[KnownLine, KnownLine]:
 
 
 _OTHER = rf"(?!(?:{'|'.join(str(cause.status) for cause in _CAUSES)})\b)\d{{1,2}}"
-_OTHER_MEANING = "An RDMA transfer failed, with the status in the line."
+_OTHER_MEANING = "An RDMA transfer failed with the status that the line shows."
 _OTHER_REMEDY = (
     "Read the output of the other end, and the kernel's log on both nodes (dmesg), for an error of "
     "the NIC."
