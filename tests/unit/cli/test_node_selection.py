@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.unit.diagnose.verify.runs.plans import FABRIC
-from webhook.cli.verify.selection import chosen_nodes
+from webhook.cli.verify.selection import chosen_nodes, require_verbs
 from webhook.errors import DocumentError
 from webhook.kube.api import Query
-from webhook.model.fabric import build_configuration
+from webhook.model.fabric import Transport, build_configuration
 
 CONFIGURATION = build_configuration((FABRIC,))
 
@@ -50,3 +52,16 @@ def test_a_mistyped_node_is_compared_with_all(capsys: pytest.CaptureFixture[str]
     with pytest.raises(DocumentError, match=r"'n0299' does not exist \(did you mean n299\?\)"):
         chosen_nodes(["n0299"], FABRIC, CONFIGURATION, Nodes(300))
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("transport", ["verbs", "gib"])
+def test_perftest_needs_verbs(transport: Transport) -> None:
+    """Behind the plugin for libfabric, as on EFA, perftest has no device; other tools have."""
+    require_verbs(replace(FABRIC, transport=transport))
+    message = (
+        f"fabric {FABRIC.name} is reached through libfabric, and perftest needs verbs; run "
+        f"fi_pingpong between two pods, or `rdma-webhook verify nccl --fabric {FABRIC.name}` with "
+        "an image that contains NCCL's plugin aws-ofi-nccl"
+    )
+    with pytest.raises(DocumentError, match=re.escape(message)):
+        require_verbs(replace(FABRIC, transport="libfabric"))

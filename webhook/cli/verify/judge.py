@@ -11,6 +11,7 @@ from webhook.cli.output import print_message
 from webhook.cli.verify.options import add_result_options, find_fabric, given_rate, port_rate
 from webhook.cli.verify.output import EXIT_CODES, NOT_COMPLETED, exit_code, print_evaluation
 from webhook.diagnose.verify.evaluate import BenchmarkFile, evaluate, read_benchmark_files
+from webhook.diagnose.verify.published import MACHINES
 from webhook.errors import DocumentError
 from webhook.model.fabric import Fabric
 from webhook.model.names import counted
@@ -47,6 +48,14 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help=f"fabrics file that has the fabric of --fabric (default: ${CONFIG_VARIABLE})",
     )
     add("--fabric", metavar="NAME", help="fabric whose rateGbps and hcas are expected")
+    add(
+        "--machine",
+        choices=MACHINES,
+        default="",
+        metavar="TYPE",
+        help="machine type of the nodes, to compare with the minimum of its cloud's health check: "
+        f"{', '.join(MACHINES)}",
+    )
     add_result_options(command)
 
 
@@ -59,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     rate = port_rate(arguments.rate, fabric)
     read = [parts for name in names if (parts := _files(name))]
     files = [file for parts in read for file in parts]
-    evaluation = evaluate(files, rate, fabric.hcas if fabric else ())
+    evaluation = evaluate(files, rate, fabric.hcas if fabric else (), arguments.machine)
     if not evaluation.results:
         _report_unrecognized(read)
         return NOT_COMPLETED

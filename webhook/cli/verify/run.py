@@ -28,6 +28,7 @@ from webhook.cli.verify.selection import (
     chosen_rounds,
     fabric_source,
     gpu_tolerations,
+    require_verbs,
 )
 from webhook.cli.verify.session import RunSession, RunSignals, make_folder, pod_problems, write_log
 from webhook.diagnose.verify.matrix import pair_title
@@ -142,6 +143,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _plan(arguments: argparse.Namespace, reads: HttpReads) -> RunPlan:
     source = fabric_source(arguments.config, reads)
     fabric = chosen_fabric(arguments.fabric, source)
+    require_verbs(fabric)
     nodes = chosen_nodes(arguments.nodes, fabric, source.configuration, reads)
     return RunPlan(
         name=f"verify-{secrets.token_hex(4)}",

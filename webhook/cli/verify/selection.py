@@ -73,6 +73,16 @@ def chosen_fabric(name: str | None, source: FabricSource) -> Fabric:
     return source.configuration.fabrics[names[0]]
 
 
+def require_verbs(fabric: Fabric) -> None:
+    """Raise DocumentError for a fabric whose devices perftest cannot use."""
+    if fabric.transport == "libfabric":
+        raise DocumentError(
+            f"fabric {fabric.name} is reached through libfabric, and perftest needs verbs; run "
+            f"fi_pingpong between two pods, or `rdma-webhook verify nccl --fabric {fabric.name}` "
+            "with an image that contains NCCL's plugin aws-ofi-nccl"
+        )
+
+
 def chosen_nodes(
     named: Iterable[str], fabric: Fabric, configuration: CompiledConfiguration, reads: ObjectReads
 ) -> tuple[str, ...]:

@@ -150,7 +150,7 @@ def _obstacle(measurement: Measurement, log: LogReport, rate: PortRate | None) -
     obstacles = {
         "no row has a bus bandwidth": measurement.best_gbps is None,
         "the rate of the HCAs is unknown": rate is None,
-        "the log does not show which HCAs NCCL used": not log.nccl_devices.used,
+        "the log does not show which HCAs NCCL used": not log.nccl_devices.used_count,
         f"{measurement.test or 'this test'} has no known relation to the HCAs, or the numbers of "
         "ranks and nodes are unknown": _share(measurement) is None,
         f"its largest message has {largest >> 20} MiB, and only 128 MiB or more fill many HCAs": (
@@ -165,15 +165,15 @@ def _obstacle(measurement: Measurement, log: LogReport, rate: PortRate | None) -
 
 def _expectation(measurement: Measurement, log: LogReport, rate: PortRate) -> _Expectation | None:
     """Return what the HCAs carry that NCCL used, or else all that it may use."""
-    hcas = log.nccl_devices.used or log.nccl_devices.available
+    hcas = log.nccl_devices.used_count or log.nccl_devices.available_count
     share = _share(measurement)
     if not hcas or share is None:
         return None
     gbps = data_rate(rate.gbps, None)
-    computation = f"{counted(len(hcas), 'HCA')} × {rate.source}"
+    computation = f"{counted(hcas, 'HCA')} × {rate.source}"
     if share != 1:
         computation += f" × {share:.3g} of a node for {measurement.test}"
-    return _Expectation(round(len(hcas) * gbps * share, 2), computation)
+    return _Expectation(round(hcas * gbps * share, 2), computation)
 
 
 def _share(measurement: Measurement) -> float | None:

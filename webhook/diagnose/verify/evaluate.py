@@ -25,6 +25,7 @@ from webhook.diagnose.verify.grade import (
     location_of,
 )
 from webhook.diagnose.verify.outliers import flag_outliers
+from webhook.diagnose.verify.published import with_published
 from webhook.diagnose.verify.results import BenchmarkResult, Evaluation, PortRate
 from webhook.diagnose.verify.shown_ports import PortContext, shown_ports
 from webhook.model.finding import Code, Finding, Location
@@ -178,10 +179,17 @@ def _line_count(lines: Sequence[Line]) -> int:
 
 
 def evaluate(
-    files: Sequence[BenchmarkFile], rate: PortRate | None, hcas: Sequence[str] = ()
+    files: Sequence[BenchmarkFile],
+    rate: PortRate | None,
+    hcas: Sequence[str] = (),
+    machine: str = "",
 ) -> Evaluation:
-    """Grade all files; `hcas` are the RDMA devices that the runs should have tested."""
-    results = flag_outliers([result for file in files for result in grade_file(file, rate)])
+    """Grade all files; `hcas` are the RDMA devices that the runs should have tested.
+
+    `machine` is the type of the nodes if a cloud has published a minimum for it.
+    """
+    graded = flag_outliers([result for file in files for result in grade_file(file, rate)])
+    results = tuple(with_published(result, machine) for result in graded)
     in_use = {name for file in files for name in file.output.log.nccl_devices.used}
     return Evaluation(results, tuple(_findings_on_hcas(results, hcas, in_use)))
 

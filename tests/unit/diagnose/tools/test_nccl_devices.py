@@ -50,3 +50,38 @@ def test_the_memory_of_the_node() -> None:
     """GPUs without NVLink may use it."""
     log = "n:1:1 [0] NCCL INFO Channel 00 : 0[0] -> 1[1] via SHM/direct/direct"
     assert read_nccl_devices(log).through_host_memory is True
+
+
+def libfabric(nics: int = 32, joined: int = 8, used: int = 8, name: str = "Libfabric") -> str:
+    """Return the log of NCCL with its plugin for libfabric."""
+    lines = [f"NCCL INFO NET/OFI Selected provider is efa, fabric is efa (found {nics} nics)"] * 2
+    for number in range(joined):
+        lines.append(
+            f"NCCL INFO NET/{name} : GPU Direct RDMA Enabled for HCA {number} 'rdmap{number}'"
+        )
+    for number in range(used):
+        lines.append(
+            f"NCCL INFO Channel 00/0 : 3[3] -> 14[6] [send] via NET/{name}/{number}/GDRDMA"
+        )
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("name", ["Libfabric", "AWS Libfabric"])
+def test_libfabric(name: str) -> None:
+    """The plugin joins NICs to devices: a channel over one of eight uses 4 of 32 NICs."""
+    for used, nics in ((8, 32), (1, 4), (0, 0)):
+        devices = read_nccl_devices(libfabric(used=used, name=name))
+        assert (devices.available_count, devices.used_count) == (32, nics)
+        assert devices.available == devices.used == ()
+    both = read_nccl_devices(libfabric(nics=4, joined=4, used=4) + libfabric(nics=16, joined=4))
+    assert both.available_nics == 16
+
+
+@pytest.mark.parametrize(
+    "log",
+    [libfabric(nics=15), libfabric(joined=0), libfabric(joined=7), "via NET/Libfabric/0"],
+    ids=["uneven", "unlisted", "unknown", "alone"],
+)
+def test_libfabric_that_is_uncertain(log: str) -> None:
+    """A number that does not fit the others counts for nothing."""
+    assert read_nccl_devices(log).used_nics == 0

@@ -111,6 +111,22 @@ def test_one_hca_of_eight() -> None:
     assert evaluated(job + nccl_log(8), rate=50, hcas=hcas).findings == ()
 
 
+def test_libfabric() -> None:
+    """32 NICs of 100 Gb/s carry 400 GB/s; without the devices of its channels, nothing fails."""
+    selected = "NCCL INFO NET/OFI Selected provider is efa, fabric is efa (found 32 nics)\n"
+    devices = "".join(
+        f"NET/Libfabric : GPU Direct RDMA Enabled for HCA {n} 'r'\n via NET/Libfabric/{n}/GDRDMA\n"
+        for n in range(8)
+    )
+    for gigabytes, code in (("300", "OverRdma"), ("100", "CollectiveSlow")):
+        result = judged(nccl_job(gbytes=gigabytes), selected + devices, 100)
+        assert (result.finding.code, result.expected) == (code, 3200)
+        assert result.computation == "32 HCAs × --rate 100"
+    unlisted = judged(nccl_job(gbytes="100"), selected, 100)
+    assert code_of(unlisted) == ("unsure", "CollectiveUngraded")
+    assert "which HCAs NCCL used" in unlisted.finding.text
+
+
 def test_fewer_gpus_than_hcas() -> None:
     """A job with one GPU per node needs no more than one HCA, and no other has to be tested."""
     job = nccl_job(1, gbytes="45") + nccl_log(8, used=1)
