@@ -22,6 +22,7 @@ from webhook.diagnose.verify.output import (
     expectation,
     result_form,
     title_of,
+    write_passed,
     write_summary,
 )
 from webhook.diagnose.verify.results import Evaluation, NodePair, RunReport
@@ -146,8 +147,17 @@ def matrix_text(report: RunReport, *, width: int = 100, color: bool = False) -> 
         sheet.paragraph(Span(WHOLE_RUN, "bold"))
         write_finding(sheet, finding)
     sheet.blank()
+    _write_passed_pairs(sheet, matrix)
     write_summary(sheet, report.evaluation)
     return sheet.text
+
+
+def _write_passed_pairs(sheet: Sheet, matrix: PairMatrix) -> None:
+    """Write a line on the pairs whose results all passed, if there are any."""
+    passed = [cell for cell in matrix.cells.values() if cell.level == "ok"]
+    if passed:
+        results = [result for cell in passed for result in cell.results]
+        write_passed(sheet, results, len(passed), len(matrix.cells), "pair")
 
 
 def run_title(report: RunReport, matrix: PairMatrix) -> str:

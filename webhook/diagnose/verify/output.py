@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from typing_extensions import TypedDict
 
@@ -17,6 +17,7 @@ from webhook.diagnose.tools.observations import LinkLayer
 from webhook.diagnose.verify.collective import GIGABYTE
 from webhook.diagnose.verify.results import BenchmarkResult, Evaluation
 from webhook.model.finding import Level, Location
+from webhook.model.names import counted
 from webhook.text.findings import FindingForm, file_position, finding_form, tally
 from webhook.text.junit import JunitCase, junit_document
 from webhook.text.terminal import SIGNS, Sheet, Span, write_finding
@@ -24,6 +25,10 @@ from webhook.text.terminal import SIGNS, Sheet, Span, write_finding
 #: The name of the suite of tests in JUnit XML.
 SUITE = "rdma-webhook verify"
 _ALL_RUNS = "All runs"
+#: From this number on, the results that passed are written as one line.
+_MANY_PASSED = 4
+_HUNDRED = 100
+_DASH = "\N{EN DASH}"
 _INDENT = 2
 _MIN_WIDTH = 40
 
@@ -31,7 +36,11 @@ _MIN_WIDTH = 40
 def verify_text(evaluation: Evaluation, *, width: int = 100, color: bool = False) -> str:
     """Return an evaluation as lines of at most `width` columns."""
     sheet = Sheet(max(width, _MIN_WIDTH), color=color)
-    for result in evaluation.results:
+    passed = [result for result in evaluation.results if result.finding.level == "ok"]
+    summarized = len(passed) >= _MANY_PASSED
+    for result in sorted(evaluation.results, key=lambda result: result.finding.level == "ok"):
+        if summarized and result.finding.level == "ok":
+            continue
         position = f"  {position_of(result.finding.location)}"
         sheet.paragraph(Span(title_of(result.measurement), "bold"), Span(position, "dim"))
         write_finding(sheet, result.finding)
@@ -45,9 +54,40 @@ def verify_text(evaluation: Evaluation, *, width: int = 100, color: bool = False
     for finding in evaluation.findings:
         sheet.paragraph(Span(_ALL_RUNS, "bold"))
         write_finding(sheet, finding)
+    if summarized:
+        write_passed(sheet, passed, len(passed), len(evaluation.results), "run")
     sheet.blank()
     write_summary(sheet, evaluation)
     return sheet.text
+
+
+def write_passed(
+    sheet: Sheet, passed: Sequence[BenchmarkResult], count: int, total: int, noun: str
+) -> None:
+    """Write a line on all that passed: their number, and the range of their figures."""
+    text = ", ".join([f"{count} of {counted(total, noun)} passed", *_ranges(passed)])
+    sheet.paragraph(Span(text), sign=SIGNS["ok"])
+
+
+def _ranges(results: Sequence[BenchmarkResult]) -> Iterator[str]:
+    """Yield the range of the figures in each unit."""
+    figures: dict[str, list[float]] = {}
+    for result in results:
+        if result.gbps is None:
+            if result.latency_us is not None:
+                figures.setdefault("µs", []).append(result.latency_us)
+        elif result.measurement and result.measurement.kind == "collective":
+            figures.setdefault("GB/s", []).append(result.gbps / GIGABYTE)
+        else:
+            figures.setdefault("Gb/s", []).append(result.gbps)
+    for unit, numbers in figures.items():
+        ends = dict.fromkeys((_rounded(min(numbers)), _rounded(max(numbers))))
+        yield f"{_DASH.join(ends)} {unit}"
+
+
+def _rounded(number: float) -> str:
+    """Write a number with three digits, or all of those before the point."""
+    return f"{number:.0f}" if number >= _HUNDRED else f"{number:.3g}"
 
 
 def title_of(measurement: Measurement | None) -> str:

@@ -56,6 +56,7 @@ Whole run
   ? The run was interrupted. [Interrupted]
     → Run it again.
 
+✔ 2 of 6 pairs passed, 97 Gb/s
 ✘ error (FarBelowRate): 4 ok, 1 unsure, 8 errors
 """
     assert matrix_text(report, width=90) == expected
