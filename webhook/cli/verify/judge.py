@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from webhook.cli.config_files import read_configuration
 from webhook.cli.inputs import input_name, read_input, shown_name
@@ -10,19 +11,24 @@ from webhook.cli.options import CONFIG_VARIABLE, MISSING_FILE, config_name
 from webhook.cli.output import print_message
 from webhook.cli.verify.options import add_result_options, find_fabric, given_rate, port_rate
 from webhook.cli.verify.output import EXIT_CODES, NOT_COMPLETED, exit_code, print_evaluation
+from webhook.cli.verify.run import check_page, print_report, write_page
 from webhook.diagnose.verify.evaluate import BenchmarkFile, evaluate, read_benchmark_files
+from webhook.diagnose.verify.file_pairs import PairOutput, pair_outputs, report_on_pairs
 from webhook.diagnose.verify.published import MACHINES
+from webhook.diagnose.verify.results import PortRate
 from webhook.errors import DocumentError
 from webhook.model.fabric import Fabric
 from webhook.model.names import counted
 
 #: The largest number of bytes of a file.
 _MAX_BYTES = 64 << 20
+_PAIR_ADVICE = "name it CLIENT_SERVER.txt, or write `# CLIENT -> SERVER` above each output"
 _EXAMPLES = f"""examples:
   rdma-webhook verify judge client.txt --rate 200
   rdma-webhook verify judge -c fabrics.yaml --fabric v100-ib node-*.txt
   kubectl logs perftest-client | rdma-webhook verify judge --rate 100 -
   rdma-webhook verify judge -o json train.log | jq .level
+  rdma-webhook verify judge --matrix --rate 400 pairs/*.txt
 
 {EXIT_CODES}
 """
@@ -56,6 +62,13 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help="machine type of the nodes, to compare with the minimum of its cloud's health check: "
         f"{', '.join(MACHINES)}",
     )
+    add(
+        "--matrix",
+        action="store_true",
+        help="show a matrix of nodes, as verify run does; each file has a pair in its name "
+        "(CLIENT_SERVER.txt), or lines CLIENT -> SERVER above the outputs",
+    )
+    add("--html", type=Path, metavar="FILE", help="with --matrix: also write a page with heat maps")
     add_result_options(command)
 
 
@@ -66,6 +79,10 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.command.error(MISSING_FILE)
     fabric = _fabric(arguments)
     rate = port_rate(arguments.rate, fabric)
+    if arguments.matrix:
+        return _judge_pairs(arguments, names, rate, fabric.name if fabric else "")
+    if arguments.html:
+        raise DocumentError("--html requires --matrix")
     read = [parts for name in names if (parts := _files(name))]
     files = [file for parts in read for file in parts]
     evaluation = evaluate(files, rate, fabric.hcas if fabric else (), arguments.machine)
@@ -76,6 +93,32 @@ def run(arguments: argparse.Namespace) -> int:
     if len(read) < len(names):
         return NOT_COMPLETED
     return exit_code(evaluation.worst.level, strict=arguments.strict)
+
+
+def _judge_pairs(
+    arguments: argparse.Namespace, names: list[str], rate: PortRate | None, fabric: str
+) -> int:
+    """Judge the outputs of pairs, show them as a matrix, and return the exit code."""
+    if arguments.html is not None:
+        check_page(arguments.html)
+    outputs: list[PairOutput] = []
+    complete = True
+    for name in names:
+        text = _text(name)
+        of_file = pair_outputs(shown_name(name), text) if text is not None else []
+        if text is not None and not of_file:
+            print_message("error", f"{shown_name(name)}: has no pair of nodes; {_PAIR_ADVICE}")
+        complete = complete and bool(of_file)
+        outputs += of_file
+    if not outputs:
+        return NOT_COMPLETED
+    report = report_on_pairs(outputs, rate, fabric)
+    print_report(report, arguments.output)
+    if arguments.html is not None:
+        write_page(report, arguments.html, "")
+    if not complete:
+        return NOT_COMPLETED
+    return exit_code(report.evaluation.worst.level, strict=arguments.strict)
 
 
 def _fabric(arguments: argparse.Namespace) -> Fabric | None:
@@ -94,6 +137,12 @@ def _fabric(arguments: argparse.Namespace) -> Fabric | None:
 
 def _files(name: str) -> list[BenchmarkFile] | None:
     """Read a file, node by node; print an error and return None if it is unreadable."""
+    text = _text(name)
+    return None if text is None else read_benchmark_files(shown_name(name), text)
+
+
+def _text(name: str) -> str | None:
+    """Read a file; print an error and return None if it is unreadable."""
     shown = shown_name(name)
     try:
         data = read_input(name, _MAX_BYTES)
@@ -106,7 +155,7 @@ def _files(name: str) -> list[BenchmarkFile] | None:
             f"{shown}: is larger than {_MAX_BYTES >> 20} MiB; pass only the benchmark's part of it",
         )
         return None
-    return read_benchmark_files(shown, data.decode("utf-8", "replace"))
+    return data.decode("utf-8", "replace")
 
 
 def _unrecognized(line_count: int) -> str:

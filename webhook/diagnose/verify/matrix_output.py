@@ -46,7 +46,7 @@ class PairForm(TypedDict):
 
 
 class MatrixForm(TypedDict):
-    """The output of rdma-webhook verify run with -o json."""
+    """The output of rdma-webhook verify run, and of verify judge --matrix, with -o json."""
 
     level: Level
     """The worst level: it decides the exit code."""
@@ -55,10 +55,11 @@ class MatrixForm(TypedDict):
     text: str
     remedy: str
     run: str
-    """The name of the run."""
+    """The name of the run; "files" for verify judge."""
     fabric: str
+    """Its name; for verify judge "" without --fabric."""
     image: str
-    """The image with the benchmark."""
+    """The image with the benchmark; "" for verify judge."""
     nodes: list[str]
     """The nodes in the run."""
     pairs: list[PairForm]
@@ -133,7 +134,8 @@ def matrix_text(report: RunReport, *, width: int = 100, color: bool = False) -> 
     """Return a run as lines of at most `width` columns."""
     matrix = pair_matrix(report)
     sheet = Sheet(max(width, _MIN_WIDTH), color=color)
-    sheet.paragraph(Span(run_title(report, matrix), "bold"), Span(f"  image {report.image}", "dim"))
+    image = f"  image {report.image}" if report.image else ""
+    sheet.paragraph(Span(run_title(report, matrix), "bold"), Span(image, "dim"))
     if matrix.cells:
         sheet.blank()
         _write_overview(sheet, matrix)
@@ -163,7 +165,7 @@ def _write_passed_pairs(sheet: Sheet, matrix: PairMatrix) -> None:
 def run_title(report: RunReport, matrix: PairMatrix) -> str:
     """Name a run, with the counts of its nodes and pairs."""
     counts = f"{counted(len(matrix.nodes), 'node')}, {counted(len(matrix.cells), 'pair')}"
-    return f"{report.name}: {counts} of fabric {report.fabric}"
+    return f"{report.name}: {counts}" + (f" of fabric {report.fabric}" if report.fabric else "")
 
 
 def _write_overview(sheet: Sheet, matrix: PairMatrix) -> None:

@@ -54,7 +54,7 @@ _MAX_PAIRS = 12
 
 
 def matrix_page(report: RunReport, written_at: datetime, namespace: str) -> str:
-    """Return the page, with the time and the namespace of the run in its header."""
+    """Return the page, with the time and the namespace of the run in its header, if it has one."""
     return "".join(_Page(report).parts(written_at, namespace))
 
 
@@ -72,14 +72,16 @@ class _Page:
     def parts(self, written_at: datetime, namespace: str) -> Iterator[str]:
         """Yield the page in order."""
         report, worst = self._report, self._report.evaluation.worst
+        subject = report.fabric or report.name
+        origin = {"namespace": namespace, "image": report.image}
         heading = Heading(
-            "rdma-webhook verify run",
-            f"{report.fabric}: {report.name}",
-            f'<span class="{worst.level}">{html_sign(worst.level)} {html_words(report.fabric)}: '
+            f"rdma-webhook verify {'run' if report.image else 'judge'}",
+            f"{subject}: {report.name}",
+            f'<span class="{worst.level}">{html_sign(worst.level)} {html_words(subject)}: '
             f"{worst.level} ({html_text(worst.code)})</span>",
             written_at,
             self._lead,
-            (("namespace", namespace), ("image", report.image)),
+            tuple((name, value) for name, value in origin.items() if value),
         )
         return document(heading, _STYLE, self._main())
 
