@@ -18,6 +18,7 @@ from webhook.diagnose.tools.hardware import vendor_of_driver
 from webhook.diagnose.tools.observations import (
     CardObservation,
     DistanceObservation,
+    GidObservation,
     GpuObservation,
     InterfaceObservation,
     Origin,
@@ -56,6 +57,7 @@ _GPUS = st.builds(
     st.sampled_from(
         ["NVIDIA H100 80GB HBM3", "Tesla V100-SXM2-32GB", "NVIDIA H100 96GB HBM3", "#"]
     ),
+    vendor_id=st.none() | st.sampled_from([0x1002, 0x10DE]),
 )
 _NEAR = st.builds(
     DistanceObservation,
@@ -64,6 +66,16 @@ _NEAR = st.builds(
     _DEVICES,
     st.sampled_from(["PIX", "PXB", "SYS"]),
 )
+_GIDS = st.builds(
+    GidObservation,
+    _ORIGINS,
+    _DEVICES,
+    st.sampled_from([1, 2]),
+    st.integers(0, 3),
+    st.just("fe80:0000:0000:0000:a088:c203:0012:3456"),
+    st.none() | st.sampled_from(["v1", "v2"]),
+    st.none() | st.sampled_from(["ib0", "ens1"]),
+)
 _INTERFACES = st.builds(
     InterfaceObservation,
     _ORIGINS,
@@ -71,7 +83,7 @@ _INTERFACES = st.builds(
     st.just("UP"),
     st.just(("10.0.0.1/24",)),
 )
-_NODE = st.lists(st.one_of(_PORTS, _PORTS, _CARDS, _GPUS, _NEAR, _INTERFACES), max_size=8)
+_NODE = st.lists(st.one_of(_PORTS, _PORTS, _CARDS, _GPUS, _NEAR, _GIDS, _INTERFACES), max_size=8)
 _SITES = st.dictionaries(
     st.sampled_from(["n1", "n2", "n3", "N 4", "n5.example"]), _NODE, min_size=1, max_size=4
 )
@@ -83,6 +95,7 @@ _KUBE = st.dictionaries(
             ({"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}, {"nvidia.com/gpu": 8}),
             ({"nvidia.com/gpu.product": "Tesla-V100-SXM2-32GB-SHARED"}, {"nvidia.com/v100": 4}),
             ({}, {"rdma/rdma_v100": 63, "rdma/ib-x": 1}),
+            ({"amd.com/gpu.product-name": "AMD_Instinct_MI300X_OAM"}, {"amd.com/gpu": 8}),
         ]
     ),
 )
@@ -91,6 +104,8 @@ _WISHES = st.builds(
     st.none() | st.sampled_from(["shared-device", "host-network", "sr-iov", "host-device"]),
     st.sampled_from([(), ("a",), ("a", "b", "c", "ns/d")]),
 )
+#: Observations of other things that name devices.
+_LISTS = (DistanceObservation, GidObservation)
 _VALIDATOR = Draft202012Validator(json.loads(discover_schema()))
 
 
@@ -134,6 +149,12 @@ def test_order_has_no_influence(
     assert original.text == shuffled.text
 
 
+def _listed(observations: list[Any], field: str) -> set[Any]:
+    """Return the values of a field of GIDs and distances, whose lists name devices, too."""
+    lists = (each for each in observations if isinstance(each, _LISTS))
+    return {getattr(each, field, None) for each in lists}
+
+
 @settings(deadline=None)
 @given(_SITES)
 def test_nothing_is_invented(site: dict[str, list[Any]]) -> None:
@@ -150,11 +171,16 @@ def test_nothing_is_invented(site: dict[str, list[Any]]) -> None:
                           "numa", "device_id", "vendor_id"):  # fmt: skip
                 value = getattr(port, field)
                 values = {getattr(observation, field, None) for observation in observations}
+                if field == "device":  # also by the lists of GIDs and of distances
+                    values |= _listed(site[node.name], "device") | _listed(site[node.name], "nic")
+                if field in ("port", "link_layer"):
+                    values |= _listed(site[node.name], "port") | {"Ethernet"}
                 if field == "vendor_id":  # also by the driver, which the kernel's name shows
                     values.add(vendor_of_driver(port.device or ""))
                 if field == "vendor_id" and port.device_id is not None:
                     values.add(0x15B3)  # NVIDIA's tools alone show a device without its vendor
                 assert value is None or value in values
-            assert {*port.netdevs} <= {netdev for observation in observations for netdev in
-                                       getattr(observation, "netdevs", None) or ()}  # fmt: skip
+            assert {*port.netdevs} <= _listed(site[node.name], "netdev") | {
+                netdev for observation in observations for netdev in
+                getattr(observation, "netdevs", None) or ()}  # fmt: skip
             assert port.rate_gbps is None or port.state in ("Active", None)

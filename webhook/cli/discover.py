@@ -24,6 +24,7 @@ from webhook.diagnose.discover.cluster import (
     items_of,
     kube_nodes,
 )
+from webhook.diagnose.discover.cut_outputs import cut_findings
 from webhook.diagnose.discover.discovery import Discovery, discover_site
 from webhook.diagnose.discover.inputs import (
     NodeText,
@@ -195,7 +196,11 @@ def run(arguments: argparse.Namespace) -> int:
         expected_nodes=arguments.expect_nodes,
         expected_hcas=arguments.expect_hcas,
     )
-    findings = [*unanswered_findings(inputs.unanswered), *cluster_findings(items)]
+    findings = [
+        *unanswered_findings(inputs.unanswered),
+        *cut_findings(inputs.cuts),
+        *cluster_findings(items),
+    ]
     discovery = discover_site(inputs.nodes, cluster_nodes, options, findings)
     _write_files(arguments, discovery, options)
     _print(discovery, arguments.output)

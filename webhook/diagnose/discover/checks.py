@@ -27,7 +27,7 @@ from webhook.diagnose.discover.port_selection import NodePorts
 from webhook.diagnose.discover.site import MergedNode, rate_text
 from webhook.diagnose.discover.used_ports import most_common
 from webhook.model.finding import Code, Finding, Location, severity
-from webhook.model.names import shortened_list
+from webhook.model.names import counted, shortened_list
 
 # Find nodes that are in no fabric, or in a slower one than nodes with the same cards.
 
@@ -61,7 +61,7 @@ def outside_fabrics(node_ports: NodePorts) -> Iterator[Finding]:
     """Yield why a node is in no fabric, and its cards without an RDMA device."""
     node = node_ports.node
     if not any(port.device for port in node.ports):
-        text = "no tool shows an RDMA device"
+        text = f"no tool shows an RDMA device{_cards_text(node)}"
         yield NODE_WITHOUT_RDMA_DEVICE.finding("error", text, location=node_ports.location())
     elif node_ports.card_kind is None:
         text = "no tool shows the link layer of any port, so discover assigns no fabric"
@@ -70,6 +70,18 @@ def outside_fabrics(node_ports: NodePorts) -> Iterator[Finding]:
         if port.device is None and any(other.device for other in node.ports):
             text = f"{port.model or 'a card'} at {port.pci} has no RDMA device"
             yield CARD_WITHOUT_RDMA_DEVICE.finding("warning", text, location=node_ports.location())
+
+
+def _cards_text(node: MergedNode) -> str:
+    """Return the cards without one: " (lspci shows 2 cards and 8 virtual functions of NVIDIA)"."""
+    virtual = sum(port.virtual is True for port in node.ports)
+    counts = [
+        counted(count, noun)
+        for count, noun in ((len(node.ports) - virtual, "card"), (virtual, "virtual function"))
+        if count
+    ]
+    tools = sorted({tool for port in node.ports for tool in port.sources})
+    return f" ({', '.join(tools)}: {' and '.join(counts)} of NVIDIA)" if counts else ""
 
 
 def slower_nodes(groups: Iterable[Group]) -> Iterator[Finding]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from webhook.diagnose.discover.checks import NODE_CODES
 from webhook.diagnose.discover.cluster import CLUSTER_CODES
+from webhook.diagnose.discover.cut_outputs import OUTPUT_CUT
 from webhook.diagnose.discover.expected import HCA_COUNT_DIFFERS, NODE_COUNT_DIFFERS
 from webhook.diagnose.discover.node import GPU_PRODUCT_DIFFERS
 from webhook.diagnose.discover.plan import ROCE_NETWORKS_MISSING
@@ -19,6 +20,7 @@ CODES: tuple[Code, ...] = (
     GPU_PRODUCT_DIFFERS,
     ROCE_NETWORKS_MISSING,
     HOST_UNANSWERED,
+    OUTPUT_CUT,
     NODE_COUNT_DIFFERS,
     HCA_COUNT_DIFFERS,
     *CLUSTER_CODES,

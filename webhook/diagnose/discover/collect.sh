@@ -48,7 +48,7 @@ files() {
   [ -z "$out" ] || ran "grep -HE '$expression' $title" 0 "$out"
 }
 
-echo '### rdma-webhook discover: 1'
+echo '### rdma-webhook discover: 2'
 host=${DISCOVER_NODE:-}
 [ -n "$host" ] || host=$(cat /proc/sys/kernel/hostname 2>/dev/null) || host=$(uname -n 2>/dev/null)
 printf '### host: %s\n' "${host:-unknown}"
@@ -142,4 +142,5 @@ else
 fi
 
 [ -z "$absent" ] || note "not installed:$absent"
+echo '### end'
 exit 0

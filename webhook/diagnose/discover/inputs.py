@@ -12,6 +12,7 @@ from importlib.resources import files
 from textwrap import indent
 from typing import NamedTuple
 
+from webhook.diagnose.discover.cut_outputs import CutOutput, cut_texts
 from webhook.diagnose.discover.site import SourcedObservation
 from webhook.diagnose.discover.unanswered import unanswered_hosts
 from webhook.diagnose.tools.observations import Observation, PropertyObservation
@@ -66,6 +67,8 @@ class ReadInputs(NamedTuple):
     problems: tuple[str, ...]
     #: Host that failed, and whose output no text has → the reason.
     unanswered: dict[str, str]
+    #: Outputs that end too early.
+    cuts: tuple[CutOutput, ...] = ()
 
 
 def read_texts(texts: Iterable[NodeText]) -> ReadInputs:
@@ -73,8 +76,15 @@ def read_texts(texts: Iterable[NodeText]) -> ReadInputs:
     nodes: dict[str, list[SourcedObservation]] = {}
     problems: list[str] = []
     failed: dict[str, str] = {}
+    cuts: list[CutOutput] = []
     for text in texts:
-        by_node = _by_node(text)
+        parts_by_node = _by_node(text)
+        by_node = {
+            node: [observation for part in parts for observation in part.observations]
+            for node, parts in parts_by_node.items()
+        }
+        for node, parts in parts_by_node.items():
+            cuts += (CutOutput(node, text.name, cut) for part in parts for cut in part.cuts)
         failed_here = failed_hosts(text.text)
         failed |= failed_here
         if not by_node and not failed_here:
@@ -83,32 +93,48 @@ def read_texts(texts: Iterable[NodeText]) -> ReadInputs:
             nodes.setdefault(node, []).extend(
                 SourcedObservation(text.name, observation) for observation in observations
             )
-    return ReadInputs(nodes, tuple(problems), unanswered_hosts(failed, nodes))
+    return ReadInputs(nodes, tuple(problems), unanswered_hosts(failed, nodes), tuple(cuts))
 
 
-def _by_node(text: NodeText) -> dict[str, list[Observation]]:
+class _ReadPart(NamedTuple):
+    """A part of a text, and what it shows."""
+
+    output: NodeOutput
+    observations: tuple[Observation, ...]
+    #: What ends too early, as sentences.
+    cuts: tuple[str, ...]
+
+
+def _by_node(text: NodeText) -> dict[str, list[_ReadPart]]:
+    outputs = split_by_node(text.text)
+    last = {output.node: index for index, output in enumerate(outputs)}
     parts = [
-        (part, observations)
-        for index, part in enumerate(split_by_node(text.text))
-        if (observations := _observations_of(part, is_first=index == 0)) is not None
+        part
+        for index, output in enumerate(outputs)
+        if (part := _read_part(output, index == 0, index == last[output.node])) is not None
     ]
-    hostnames = {name for _, observations in parts for name in _hostnames(observations)}
-    named = {part.node for part, _ in parts if part.node} or hostnames
+    hostnames = {name for part in parts for name in _hostnames(part.observations)}
+    named = {part.output.node for part in parts if part.output.node} or hostnames
     only_node = named.pop() if len(named) == 1 else None
-    by_node: dict[str, list[Observation]] = {}
-    for part, observations in parts:
-        by_node.setdefault(_name(part, observations, only_node) or text.node, []).extend(
-            observations
-        )
+    by_node: dict[str, list[_ReadPart]] = {}
+    for part in parts:
+        name = _name(part.output, part.observations, only_node) or text.node
+        by_node.setdefault(name, []).append(part)
     return by_node
 
 
-def _observations_of(part: NodeOutput, *, is_first: bool) -> tuple[Observation, ...] | None:
-    """Return the observations of a part, possibly none; None if no line is recognized."""
-    reading = read(part.lines)
-    lone_values = lone_value_observations(part, reading.recognized_lines, is_first=is_first)
+def _read_part(output: NodeOutput, is_first: bool, is_last: bool) -> _ReadPart | None:
+    """Return what a part shows, possibly nothing; None if no line is recognized.
+
+    `is_first` in its text, `is_last` among the parts of its node.
+    """
+    reading = read(output.lines)
+    lone_values = lone_value_observations(output, reading.recognized_lines, is_first=is_first)
     observations = (*reading.observations, *lone_values)
-    return observations if observations or reading.recognized_lines else None
+    cuts = tuple(cut_texts(output, reading, is_last=is_last))
+    if not observations and not reading.recognized_lines and not cuts:
+        return None
+    return _ReadPart(output, observations, cuts)
 
 
 def _hostnames(observations: Iterable[Observation]) -> set[str]:

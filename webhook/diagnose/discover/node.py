@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from webhook.diagnose.discover.gpu_products import AMD_LABEL, product_of_gpu, product_of_labels
+from webhook.diagnose.discover.listed_devices import listed_devices
 from webhook.diagnose.discover.ports import join_ports, pci_key
 from webhook.diagnose.discover.site import (
     GpuCount,
@@ -52,7 +53,7 @@ def merge_node(
     name: str, observations: Sequence[SourcedObservation], cluster_node: KubeNode | None = None
 ) -> MergedNode:
     """Merge the observations of one node; their order has no influence."""
-    ports, findings = join_ports(name, observations)
+    ports, findings = join_ports(name, [*observations, *listed_devices(observations)])
     properties, differing = _properties(name, observations)
     gpus, gpu_findings = _gpus(name, observations, cluster_node)
     node = MergedNode(

@@ -237,9 +237,25 @@ Observation = (
 )
 
 
+class Cut(NamedTuple):
+    """A part of an output that is shorter than the tool makes it."""
+
+    #: As in `Origin`.
+    tool: str
+    #: The last line that shows the part. Only at the end of a text is the output cut there; between
+    #: other lines, a person may have shortened it.
+    line: int
+    #: The device, "mlx5_7", or the PCI address; of a table, its rows: "5 of 8 rows".
+    within: str
+    #: Whether the output is cut wherever the part is, as is a table with fewer rows than columns.
+    is_table: bool = False
+
+
 class Reading(NamedTuple):
     """The observations that a reader takes from lines."""
 
     observations: tuple[Observation, ...]
     #: The numbers of all lines that it recognized, with or without an observation.
     recognized_lines: frozenset[int]
+    #: The parts that are too short.
+    cuts: tuple[Cut, ...] = ()

@@ -187,8 +187,8 @@ def _identity(finding: Finding) -> tuple[str, Level, Location]:
     return finding.code, finding.level, finding.location
 
 
-#: The codes of test_unanswered and test_expected, which need more than a site.
-_OF_INPUTS = ("HostUnanswered", "NodeCountDiffers", "HcaCountDiffers")
+#: The codes of test_unanswered, test_cut_outputs and test_expected, which need more than a site.
+_OF_INPUTS = ("HostUnanswered", "OutputCut", "NodeCountDiffers", "HcaCountDiffers")
 
 
 def test_every_code_has_a_site() -> None:

@@ -86,4 +86,5 @@ def read(lines: Sequence[Line]) -> Reading:
     return Reading(
         tuple(sorted(observations, key=lambda observation: observation.origin.line)),
         frozenset().union(*(reading.recognized_lines for reading in readings)),
+        tuple(cut for reading in readings for cut in reading.cuts),
     )

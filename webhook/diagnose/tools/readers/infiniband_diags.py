@@ -15,13 +15,15 @@ from webhook.diagnose.tools.observations import (
     PortObservation,
     Reading,
 )
-from webhook.diagnose.tools.readers.layouts import (
-    RECOGNIZED,
+from webhook.diagnose.tools.readers.blocks import (
     Block,
     BlockFormat,
+    read_blocks,
+)
+from webhook.diagnose.tools.readers.layouts import (
+    RECOGNIZED,
     Reader,
     RowReading,
-    read_blocks,
     read_rows,
 )
 from webhook.diagnose.tools.readers.notation import (
@@ -82,6 +84,10 @@ _IBSTAT_FORMAT = BlockFormat(
         "Port GUID": ("port_guid", guid),
         "Link layer": ("link_layer", link_layer),
     },
+    first_keys=frozenset(("Number of ports", "Firmware version", "Hardware version")),
+    last_device_key="System image GUID",
+    last_port_keys=frozenset(("Port GUID", "Link layer")),
+    port_count_key="Number of ports",
 )
 
 
@@ -225,6 +231,8 @@ _IBSTATUS_FORMAT = BlockFormat(
     },
     # ibv_devinfo writes it after three tabs.
     {"link_layer": range(1, 10)},
+    first_keys=frozenset(("default gid", "base lid", "sm lid")),
+    last_port_keys=frozenset(("rate", "link_layer")),
 )
 
 

@@ -47,6 +47,8 @@ _CAPS = re.compile(r"\s{1,40}caps: <[A-Z][A-Z_0-9, ]*>\s*")
 _WORDS = frozenset(
     ("subnet_prefix", "lid", "sm_lid", "lmc", "state", "physical_state", "netdev", "netdev_index")
 )
+#: The names of states, iproute2's rdma/link.c: a line may end within the last one.
+_STATES = ("ACTIVE", "DOWN", "INIT", "ARMED", "LINK_UP", "POLLING", "DISABLED", "SLEEP")
 
 
 def _rdma_link_row(line: Line) -> RowReading | None:
@@ -57,9 +59,12 @@ def _rdma_link_row(line: Line) -> RowReading | None:
     words = row["words"].split()
     fields = dict(zip(words[::2], words[1::2], strict=False))
     observation = _rdma_link_port(Origin(_RDMA_LINK, line.number), row, fields)
-    return RowReading(
-        (observation,), fully_read=not len(words) % 2 and _is_fully_read(observation, fields)
-    )
+    is_even = not len(words) % 2
+    fully_read = is_even and _is_fully_read(observation, fields)
+    is_state = is_even and words[-2] in ("state", "physical_state") and not fully_read
+    possible_ends = _STATES if is_state else () if is_even else _WORDS
+    is_cut = any(word.startswith(words[-1]) for word in possible_ends)
+    return RowReading((observation,), fully_read, row["device"] if is_cut else "")
 
 
 def _rdma_link_port(

@@ -103,7 +103,9 @@ def _mst_status_port(line: Line) -> RowReading | None:
         model=row["type"],
         numa=number(row["numa"] or ""),
     )
-    return RowReading((observation,), fully_read=complete and not row["cut"].strip())
+    fully_read = complete and not row["cut"].strip()
+    name = row["device"] or row["pci"].lower()
+    return RowReading((observation,), fully_read, "" if complete else name)
 
 
 MST_STATUS = Reader(_MST_STATUS, read_mst_status)

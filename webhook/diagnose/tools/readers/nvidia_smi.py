@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from webhook.diagnose.tools.observations import (
+    Cut,
     DistanceObservation,
     GpuObservation,
     Line,
@@ -216,17 +217,34 @@ class _Matrix(NamedTuple):
     rows: list[tuple[Line, list[str]]]
     #: NIC0 → its device, by the legend.
     names: dict[str, str]
+    #: The first words of rows, also of damaged ones → their lines.
+    heads: dict[str, int]
 
 
 def read_nvidia_smi_topo(lines: Sequence[Line]) -> Reading:
     """Read each matrix, with the legend that follows it."""
     recognized: set[int] = set()
     observations: list[DistanceObservation | GpuObservation] = []
+    cuts: list[Cut] = []
     for matrix in _matrices(lines, recognized):
+        cuts += filter(None, [_missing_rows(matrix)])
         for line, words in matrix.rows:
             if _NVIDIA_SMI_TOPO_GPU.fullmatch(words[0]):
                 observations.extend(_of_gpu(Origin(_NVIDIA_SMI_TOPO, line.number), words, matrix))
-    return Reading(tuple(observations), frozenset(recognized))
+    return Reading(tuple(observations), frozenset(recognized), tuple(cuts))
+
+
+def _missing_rows(matrix: _Matrix) -> Cut | None:
+    """Return how many rows a matrix lacks: it has one for each of its columns."""
+    if len(matrix.heads) == len(matrix.columns):
+        return None
+    counts = []
+    for kind, name in ((True, "GPUs"), (False, "NICs")):
+        columns = [column for column in matrix.columns if column.startswith("GPU") == kind]
+        rows = sum(column in matrix.heads for column in columns)
+        counts += [f"{rows} of {len(columns)} {name}"] if rows < len(columns) else []
+    line = max(matrix.heads.values(), default=0)
+    return Cut(_NVIDIA_SMI_TOPO, line, f"rows of {' and '.join(counts)}", is_table=True)
 
 
 def _matrices(lines: Sequence[Line], recognized: set[int]) -> list[_Matrix]:
@@ -238,8 +256,11 @@ def _matrices(lines: Sequence[Line], recognized: set[int]) -> list[_Matrix]:
         if matrix := _header(words):
             matrices.append(matrix)
             recognized.add(line.number)
-        elif matrices and _take(matrices[-1], line, text, words):
-            recognized.add(line.number)
+        elif matrices:
+            if words and words[0] in matrices[-1].columns:
+                matrices[-1].heads.setdefault(words[0], line.number)
+            if _take(matrices[-1], line, text, words):
+                recognized.add(line.number)
     return matrices
 
 
@@ -254,7 +275,7 @@ def _header(words: Sequence[str]) -> _Matrix | None:
         return None
     if not all(map(_COLUMN.fullmatch, names)) or len(set(names)) < len(names):
         return None
-    return _Matrix(names, affinities, [], {})
+    return _Matrix(names, affinities, [], {}, {})
 
 
 def _take(matrix: _Matrix, line: Line, text: str, words: Sequence[str]) -> bool:

@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from webhook.diagnose.tools.gpus import AMD_ID, amd_product, is_gpu
+from webhook.diagnose.tools.hardware import MELLANOX_ID
 from webhook.diagnose.tools.observations import (
     CardObservation,
+    Cut,
     GpuObservation,
     Line,
     Origin,
@@ -168,6 +170,8 @@ _GPU_CLASSES = {
     "Processing accelerators": 0x1200,
     "Display controller": 0x0380,
 }
+#: The names of vendors in pci.ids.
+_MELLANOX_NAME = "Mellanox Technologies "
 _AMD_NAME = "Advanced Micro Devices, Inc. [AMD/ATI]"
 _INSTINCT = re.compile(r"\[((?:Radeon )?Instinct [\w ]{2,30})\]", re.ASCII)
 
@@ -176,7 +180,9 @@ def read_lspci(lines: Sequence[Line]) -> Reading:
     """Read each function with the lines below it."""
     cards_and_gpus: list[CardObservation | GpuObservation] = []
     recognized: set[int] = set()
+    cut: Cut | None = None
     for head, below in _functions(lines):
+        cut = _cut(head, below, cards_and_gpus)
         recognized.update(line.number for line in below)
         match = _HEAD.fullmatch(head.text)
         origin = Origin(_LSPCI, head.number)
@@ -187,7 +193,29 @@ def read_lspci(lines: Sequence[Line]) -> Reading:
             cards_and_gpus.append(_with_details(card, below))
         elif match and (gpu := _lspci_gpu(origin, match)):
             cards_and_gpus.append(gpu._replace(numa=_numa(below)))
-    return Reading(tuple(cards_and_gpus), frozenset(recognized))
+    return Reading(tuple(cards_and_gpus), frozenset(recognized), (cut,) if cut else ())
+
+
+def _cut(
+    head: Line, below: Sequence[Line], before: Sequence[CardObservation | GpuObservation]
+) -> Cut | None:
+    """Return a card whose line ends too early, or that lacks the link that its equals have."""
+    match = _HEAD.fullmatch(head.text)
+    if match is None or not _is_network(match):
+        return None
+    card = _lspci_card(Origin(_LSPCI, head.number), match)
+    cut = Cut(_LSPCI, below[-1].number if below else head.number, match["pci"].lower())
+    if card is None:
+        return cut
+    alike = [
+        earlier.link
+        for earlier in before
+        if isinstance(earlier, CardObservation)
+        and earlier.model == card.model
+        and (earlier.vendor_id, earlier.device_id) == (card.vendor_id, card.device_id)
+    ]
+    has_link = _with_details(card, below).link is not None
+    return cut if alike and all(alike) and not has_link else None
 
 
 def _functions(lines: Sequence[Line]) -> Iterator[tuple[Line, list[Line]]]:
@@ -234,7 +262,7 @@ def _lspci_card(origin: Origin, head: re.Match[str]) -> CardObservation | None:
         origin,
         pci,
         int(head["class"], 16) if head["class"] else _CONTROLLERS[head["name"]],
-        _hexadecimal(named["vendor"]),
+        MELLANOX_ID if model.startswith(_MELLANOX_NAME) else _hexadecimal(named["vendor"]),
         _hexadecimal(named["device"]),
         model=model or None,
         virtual=True if "Virtual Function" in model else None,

@@ -16,12 +16,14 @@ from webhook.diagnose.tools.observations import (
     PortObservation,
     Reading,
 )
+from webhook.diagnose.tools.readers.blocks import (
+    port_of_fields,
+)
 from webhook.diagnose.tools.readers.layouts import (
     RECOGNIZED,
     LineByLineReader,
     Reader,
     RowReading,
-    port_of_fields,
 )
 from webhook.diagnose.tools.readers.notation import (
     DEVICE,

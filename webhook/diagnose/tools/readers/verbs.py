@@ -14,14 +14,16 @@ from webhook.diagnose.tools.observations import (
     PortObservation,
     Reading,
 )
-from webhook.diagnose.tools.readers.layouts import (
-    RECOGNIZED,
+from webhook.diagnose.tools.readers.blocks import (
     Block,
     BlockFormat,
+    read_blocks,
+)
+from webhook.diagnose.tools.readers.layouts import (
+    RECOGNIZED,
     LineByLineReader,
     Reader,
     RowReading,
-    read_blocks,
 )
 from webhook.diagnose.tools.readers.notation import (
     DEVICE,
@@ -121,7 +123,7 @@ def _ibdev2netdev_row(line: Line) -> RowReading | None:
     )
     complete = observation.netdevs is not None
     understood = row["up"] in (*_UNKNOWN, *_UP) and (state is not None or row["state"] in _UNKNOWN)
-    return RowReading((observation,), fully_read=complete and understood)
+    return RowReading((observation,), complete and understood, "" if complete else row["device"])
 
 
 def _netdevs(row: re.Match[str]) -> tuple[str, ...] | None:
@@ -220,6 +222,11 @@ _DEVINFO_FORMAT = BlockFormat(
     },
     # ibstatus writes it after one tab.
     {"link_layer": range(10, 80)},
+    first_keys=frozenset(("fw_ver", "node_guid", "sys_image_guid")),
+    # It always shows ports, so no key is the last of a device.
+    last_device_key="port",
+    last_port_keys=frozenset(("port_lmc", "link_layer")),
+    port_count_key="phys_port_cnt",
 )
 
 

@@ -29,6 +29,8 @@ class NodeOutput(NamedTuple):
     #: The command and its exit status, if the text shows them.
     command: str | None = None
     exit_status: int | None = None
+    #: Whether it is the end of a script's output that lacks its last line.
+    is_cut: bool = False
 
 
 def plain_lines(text: str, first: int = 1) -> list[Line]:
@@ -87,15 +89,18 @@ def _outputs(
 
 # The headers that the script of `rdma-webhook discover script` writes.
 #
-#   ### rdma-webhook discover: 1
+#   ### rdma-webhook discover: 2
 #   ### host: gpu-01
 #   ### ran: ibstat (exit 0)
 #   ### note: not installed: mst
+#   ### end
 #
 # The first begins the output of a node, and has the version of the format. The third is above the
-# output of a command. The last is for the reader.
+# output of a command. The fourth is for the reader. The last is missing in version 1; in others, it
+# shows that nothing was cut off.
 
-_BEGIN = re.compile(r"### rdma-webhook discover: \d{1,4}\s*", re.ASCII)
+_BEGIN = re.compile(r"### rdma-webhook discover: (?P<version>\d{1,4})\s*", re.ASCII)
+_END = re.compile(r"### end\s*")
 _HOST = re.compile(rf"### host: (?P<node>{HOST})\s*", re.ASCII)
 _NOTE = re.compile(r"### note: .{1,2000}")
 _RAN = re.compile(r"### ran: (?P<command>.{1,2000}?) \(exit (?P<status>\d{1,3})\)\s*", re.ASCII)
@@ -103,7 +108,7 @@ _RAN = re.compile(r"### ran: (?P<command>.{1,2000}?) \(exit (?P<status>\d{1,3})\
 
 def is_script_header(text: str) -> bool:
     """Return whether a line is one of the headers."""
-    return any(header.fullmatch(text) for header in (_BEGIN, _HOST, _NOTE, _RAN))
+    return any(header.fullmatch(text) for header in (_BEGIN, _END, _HOST, _NOTE, _RAN))
 
 
 def split_at_headers(output: NodeOutput) -> tuple[NodeOutput, ...]:
@@ -115,18 +120,27 @@ def split_at_headers(output: NodeOutput) -> tuple[NodeOutput, ...]:
         text = lines[index].text
         if not text.startswith("### "):
             return None
-        if _BEGIN.fullmatch(text):
-            node = output.node
-            return NodeMarker((node,), index + 1)
-        host = _HOST.fullmatch(text)
-        if host is not None:
-            node = host["node"]
-            return NodeMarker((node,), index + 1)
-        if _NOTE.fullmatch(text):
-            return NodeMarker((node,), index + 1)
-        ran = _RAN.fullmatch(text)
-        if ran is None:
+        begin, host, ran = (form.fullmatch(text) for form in (_BEGIN, _HOST, _RAN))
+        if ran:
+            return NodeMarker((node,), index + 1, ran["command"], int(ran["status"]))
+        if begin or host:
+            node = host["node"] if host else output.node
+        elif not (_NOTE.fullmatch(text) or _END.fullmatch(text)):
             return None
-        return NodeMarker((node,), index + 1, ran["command"], int(ran["status"]))
+        return NodeMarker((node,), index + 1)
 
-    return tuple(split(output, (find,)))
+    parts = [*split(output, (find,))]
+    if parts and _lacks_end(output.lines):
+        parts[-1] = parts[-1]._replace(is_cut=True)
+    return tuple(parts)
+
+
+def _lacks_end(lines: Sequence[Line]) -> bool:
+    """Return whether the last output of the script lacks its end, which version 1 never had."""
+    for line in reversed(lines):
+        begin = _BEGIN.fullmatch(line.text) if line.text.startswith("### ") else None
+        if begin:
+            return begin["version"] != "1"
+        if _END.fullmatch(line.text):
+            return False
+    return False
