@@ -151,8 +151,8 @@ def test_order_has_no_influence(
 
 def _listed(observations: list[Any], field: str) -> set[Any]:
     """Return the values of a field of GIDs and distances, whose lists name devices, too."""
-    lists = (each for each in observations if isinstance(each, _LISTS))
-    return {getattr(each, field, None) for each in lists}
+    lists = (observation for observation in observations if isinstance(observation, _LISTS))
+    return {getattr(observation, field, None) for observation in lists}
 
 
 @settings(deadline=None)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from webhook.diagnose.discover.counted_errors import bad_counters
 from webhook.diagnose.discover.groups import Group
 from webhook.diagnose.discover.plan import FabricPlan
 from webhook.diagnose.discover.port_checks import (
     bad_cables,
-    bad_counters,
     devices_missing,
     different_firmware,
     missing_gids,

@@ -20,7 +20,7 @@ _COLUMN = re.compile(r"NIC\d{1,3}", re.ASCII)
 def listed_devices(observations: Sequence[SourcedObservation]) -> Iterator[SourcedObservation]:
     """Yield a port for each device that no tool shows as such, but GIDs or distances name.
 
-    RoCE v2, and an interface beside a GID, are of Ethernet; on InfiniBand, there is neither.
+    RoCE v2, and an interface next to a GID, are of Ethernet; on InfiniBand, there is neither.
     """
     named = {
         observation.device

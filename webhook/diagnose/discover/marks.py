@@ -9,13 +9,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from webhook.diagnose.discover.counted_errors import (
+    PORT_ERRORS_COUNTED,
+    counter_of,
+    devices_with_errors,
+)
 from webhook.diagnose.discover.plan import FabricPlan
 from webhook.diagnose.discover.port_checks import (
     CABLE_BELOW_CAPABILITY,
     CARD_MISSING,
     FIRMWARE_DIFFERS,
     PCIE_LINK_SLOW,
-    PORT_ERRORS_COUNTED,
     PORT_IS_DOWN,
     PORT_NOT_ACTIVE,
     PORT_SLOW,
@@ -101,9 +105,11 @@ def marked_nodes(plan: FabricPlan, named: FindingsByNode) -> list[MarkedNodes]:
 
     A device that a node lacks is shown with the condition "missing".
     """
-    odd_devices = _odd_devices(plan)
+    odd_devices, with_errors = _odd_devices(plan), devices_with_errors(plan)
     marks = {
-        node: list(_marks(named.get(node, ()), odd_devices.get(node, ())))
+        node: list(
+            _marks(named.get(node, ()), odd_devices.get(node, ()), with_errors.get(node, {}))
+        )
         for node in plan.group.nodes
     }
     lacking = {
@@ -121,10 +127,19 @@ def marked_nodes(plan: FabricPlan, named: FindingsByNode) -> list[MarkedNodes]:
     ]
 
 
-def _marks(findings: Iterable[Finding], odd_devices: Sequence[str]) -> Iterator[Mark]:
-    """Yield the marks of a node: a finding on odd firmware is about the ports that have it."""
+def _marks(
+    findings: Iterable[Finding],
+    odd_devices: Sequence[str],
+    with_errors: Mapping[str, Sequence[str]],
+) -> Iterator[Mark]:
+    """Yield the marks of a node: some findings are about ports that their location does not name.
+
+    `with_errors`: the devices by the counter of their errors.
+    """
     for finding in findings:
-        devices = odd_devices if finding.code == FIRMWARE_DIFFERS.code else ()
+        devices: Sequence[str] = odd_devices if finding.code == FIRMWARE_DIFFERS.code else ()
+        if finding.code == PORT_ERRORS_COUNTED.code:
+            devices = with_errors.get(counter_of(finding), ())
         for device in devices or (finding.location.device,):
             yield Mark(finding.level, finding.code, device, (finding.text,))
 

@@ -32,6 +32,17 @@ class GpusForm(TypedDict):
     """The number of these GPUs."""
 
 
+class GidForm(TypedDict):
+    """A row of a port's GID table."""
+
+    index: int
+    """The number for NCCL_IB_GID_INDEX and for perftest's -x."""
+    gid: str
+    version: str | None
+    """RoCE v1 or v2: "v1", "v2"; null on InfiniBand."""
+    netdev: str | None
+
+
 class PortForm(TypedDict):
     """A port of an RDMA device, or a card without one."""
 
@@ -43,6 +54,8 @@ class PortForm(TypedDict):
     """The network interface; a bond before its members."""
     state: PortState | None
     """The state of the RDMA port, not of its network interface."""
+    physicalState: str | None
+    """The state of the link below it, such as LinkUp, Polling or Disabled."""
     linkLayer: LinkLayer | None
     rateGbps: float | None
     """In Gb/s; null unless the port is Active, since the rate of other ports has no meaning."""
@@ -52,6 +65,12 @@ class PortForm(TypedDict):
     """The model of the card."""
     firmware: str | None
     """The version of the firmware."""
+    psid: str | None
+    """The board's ID for firmware (PSID), such as MT_0000000838."""
+    mtu: int | None
+    """The MTU that RDMA uses on the port now, in bytes; 1024 costs RoCE about 5 % of the rate."""
+    gids: list[GidForm]
+    """The rows of the port's GID table that tools show."""
     numa: int | None
     """The NUMA node of the card."""
     virtual: bool | None
@@ -103,22 +122,40 @@ def _node_form(node: MergedNode) -> NodeForm:
         name=node.name,
         machineType=node.machine_type,
         gpus=[GpusForm(product=gpu.product, count=gpu.number) for gpu in node.gpus],
-        ports=[_port_form(port) for port in node.ports],
+        ports=[_port_form(port, node) for port in node.ports],
         findings=[finding_form(finding) for finding in node.findings],
     )
 
 
-def _port_form(port: MergedPort) -> PortForm:
+def _gid_forms(port: MergedPort, node: MergedNode) -> list[GidForm]:
+    """Return each row once: several tools may show it, with more or less of it."""
+    rows: dict[tuple[int, str], GidForm] = {}
+    for gid in node.gids:
+        if gid.device == port.device and gid.port == (port.port or 1):
+            key = (gid.gid_index, gid.gid)
+            form = rows.setdefault(
+                key, GidForm(index=key[0], gid=key[1], version=None, netdev=None)
+            )
+            form["version"] = form["version"] or gid.version
+            form["netdev"] = form["netdev"] or gid.netdev
+    return [rows[key] for key in sorted(rows)]
+
+
+def _port_form(port: MergedPort, node: MergedNode) -> PortForm:
     return PortForm(
         device=port.device,
         port=port.port,
         netdev=port.netdevs[0] if port.netdevs else None,
         state=port.state,
+        physicalState=port.physical_state,
         linkLayer=port.link_layer,
         rateGbps=port.rate_gbps,
         pci=port.pci,
         model=port.model,
         firmware=port.firmware,
+        psid=port.board_id,
+        mtu=port.mtu,
+        gids=_gid_forms(port, node),
         numa=port.numa,
         virtual=port.virtual,
         sources=list(port.sources),

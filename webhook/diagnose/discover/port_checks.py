@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from webhook.diagnose.discover.counted_errors import PORT_ERRORS_COUNTED
 from webhook.diagnose.discover.plan import FabricPlan
 from webhook.diagnose.discover.ports import pci_key
 from webhook.diagnose.discover.site import MergedNode, MergedPort, rate_text
@@ -18,17 +19,6 @@ from webhook.model.names import counted, natural_key, shortened_list
 
 #: The share of a port's rate that its PCI Express link must carry.
 _MIN_LINK_SHARE = 0.9
-#: Counters that grow only if a cable, a port or a switch is faulty (IBTA, PortCounters).
-_BAD_COUNTERS = frozenset(
-    {
-        "symbol_error",
-        "link_error_recovery",
-        "link_downed",
-        "port_rcv_errors",
-        "local_link_integrity_errors",
-        "excessive_buffer_overrun_errors",
-    }
-)
 
 FIRMWARE_DIFFERS = Code(
     "FirmwareDiffers",
@@ -39,11 +29,6 @@ PCIE_LINK_SLOW = Code(
     "PcieLinkSlow",
     "The PCI Express link of a card is too slow for the rate of its port.",
     "Reseat the card or move it to a slot with more lanes, and check the BIOS settings.",
-)
-PORT_ERRORS_COUNTED = Code(
-    "PortErrorsCounted",
-    "An error counter of a port is not zero.",
-    "Check the counter again in an hour. If it grows, replace the cable or the transceiver.",
 )
 CABLE_BELOW_CAPABILITY = Code(
     "CableBelowCapability",
@@ -97,17 +82,6 @@ def _card_of(node: MergedNode, port: MergedPort) -> CardObservation | None:
 
 def _link(link: PcieLink) -> str:
     return f"x{link.width} at {link.speed:g} GT/s"
-
-
-def bad_counters(plan: FabricPlan) -> Iterator[Finding]:
-    """Yield error counters that are not zero."""
-    for node_ports in plan.group.ports_of_nodes:
-        used = used_devices(node_ports, plan)
-        for counter in node_ports.node.counters:
-            if counter.device in used and counter.counter in _BAD_COUNTERS and counter.value > 0:
-                text = f"{counter.counter} of {counter.device} is {counter.value}"
-                location = Location(nodes=(node_ports.node.name,), device=counter.device)
-                yield PORT_ERRORS_COUNTED.finding("warning", text, location=location)
 
 
 def bad_cables(plan: FabricPlan) -> Iterator[Finding]:
@@ -212,11 +186,24 @@ def ports_never_up(plan: FabricPlan) -> Iterator[Finding]:
             devices_by_text.setdefault(obstacle.text, []).append(device)
     for state, devices in devices_by_text.items():
         verb, it = ("is", "it") if len(devices) == 1 else ("are", "them")
-        text = f"{', '.join(devices)} {verb} {state}, so the fabric does not use {it}"
+        text = (
+            f"{_share_of_cards(plan)}{', '.join(devices)} {verb} {state}, so the fabric does not "
+            f"use {it}"
+        )
         remedy = (
             f"If the fabric is meant to use {it}, connect {it} on all nodes and run discover again."
         )
         yield PORTS_NEVER_UP.finding("warning", text, remedy, Location(nodes=plan.group.nodes))
+
+
+def _share_of_cards(plan: FabricPlan) -> str:
+    """Return "6 of 8 ConnectX-7 cards are up: " for a single node; other nodes would show more."""
+    if len(plan.group.ports_of_nodes) > 1:
+        return ""
+    ports_by_device = plan.group.ports_of_nodes[0].devices
+    up = sum(any(port.state == "Active" for port in ports) for ports in ports_by_device.values())
+    cards = f"{plan.group.model} cards" if plan.group.model else "cards of this model"
+    return f"{up} of {len(ports_by_device)} {cards} are up: "
 
 
 def unknown_states(plan: FabricPlan) -> Iterator[Finding]:

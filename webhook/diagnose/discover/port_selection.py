@@ -150,4 +150,5 @@ def _exclusion_reason(
 def _unusable_reason(port: MergedPort) -> str:
     if port.device is None:
         return "no tool shows an RDMA device"
-    return "link layer unknown (add the output of ibstat or ibv_devinfo)"
+    missing = [tool for tool in ("ibstat", "ibv_devinfo") if tool not in port.sources]
+    return f"link layer unknown (add the output of {' or '.join(missing) or 'ibstatus'})"

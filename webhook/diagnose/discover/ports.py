@@ -252,6 +252,7 @@ def _merged_port(
             [piece for piece in of_port if (piece.observation.numa or 0) >= 0],
             lambda observation: observation.numa,
         ),
+        mtu=merge.field("mtu", ports, lambda port: port.mtu),
         virtual=merge.field("virtual", of_port, lambda observation: observation.virtual)
         or (True if card and card.virtual else None),
         sources=tuple(sorted({piece.observation.origin.tool for piece in of_port})),
@@ -312,6 +313,7 @@ _TOPICS = {
     "board_id": "the PSID of {}",
     "firmware": "the firmware of {}",
     "numa": "the NUMA node of {}",
+    "mtu": "the MTU of {}",
     "virtual": "the function type of {}",
     "pci": "the PCI address of {}",
     "netdevs": "the network interface of {}",

@@ -56,6 +56,8 @@ class MergedPort(NamedTuple):
     board_id: str | None = None
     firmware: str | None = None
     numa: int | None = None
+    #: The MTU that RDMA uses on the port now, in bytes.
+    mtu: int | None = None
     virtual: bool | None = None
     #: The tools that showed the port, sorted.
     sources: tuple[str, ...] = ()

@@ -34,7 +34,7 @@ def lspci(count: int = 2) -> str:
     return "\n".join(LSPCI.format(bus=f"0{bus}") for bus in range(count))
 
 
-def shown(text: str) -> list[SourcedObservation]:
+def read_text(text: str) -> list[SourcedObservation]:
     """Return what the tools of a text show."""
     return read_texts([NodeText("n1.txt", "n1", text)]).nodes["n1"]
 
@@ -46,7 +46,10 @@ def thor(device: str = "bnxt_re0") -> Any:
 
 def node(*texts: str) -> list[SourcedObservation]:
     """Return a node with a card of Broadcom, and what texts show of it."""
-    return [*observed(thor(), interface("eno1")), *(each for text in texts for each in shown(text))]
+    return [
+        *observed(thor(), interface("eno1")),
+        *(sourced for text in texts for sourced in read_text(text)),
+    ]
 
 
 def entry_of(nodes: dict[str, Any], cluster_nodes: Any = None, **options: Any) -> dict[str, Any]:
@@ -75,7 +78,7 @@ def test_the_gpus_are_counted(text: str, count: GpuCount) -> None:
 def test_gpus_of_nvidia_are_counted_by_their_class() -> None:
     """Lspci's names of chips are no products; their number is better than nothing."""
     line = "17:00.0 3D controller [0302]: NVIDIA Corporation GH100 [H100 SXM5 80GB] [10de:2330]\n"
-    (merged,) = discovered({"n1": [*observed(port("mlx5_0")), *shown(line)]}).nodes
+    (merged,) = discovered({"n1": [*observed(port("mlx5_0")), *read_text(line)]}).nodes
     assert (merged.gpus, merged.amd_gpus) == ((GpuCount(None, 1),), False)
 
 
@@ -142,7 +145,7 @@ def test_a_label_of_another_product_is_a_contradiction() -> None:
     """The finding names AMD's label, and the GPUs stay AMD's."""
     cluster_nodes = {"n1": KubeNode("n1", {LABEL: "AMD_Instinct_MI210"}, {})}
     discovery = discovered({"n1": node(lspci(8))}, cluster_nodes)
-    (finding,) = (each for each in discovery.findings if each.code == "GpuProductDiffers")
+    (finding,) = (finding for finding in discovery.findings if finding.code == "GpuProductDiffers")
     assert finding.text == (
         f"tools show 8 {MI300X}, but the product in the node's label {LABEL} is AMD-Instinct-MI210"
     )

@@ -100,7 +100,7 @@ BLOCKS = {
     "ibv_devinfo": devinfo("mlx5_0") + devinfo("mlx5_7"),
     "ibstatus": ibstatus("mlx5_0") + ibstatus("mlx5_7"),
 }
-WHOLE = {
+COMPLETE = {
     **BLOCKS,
     "one device, ibstat": ibstat("mlx5_0"),
     "one device, ibv_devinfo": devinfo("mlx5_0"),
@@ -127,7 +127,7 @@ def cuts(text: str) -> list[str]:
     return [cut.text for cut in read_texts([NodeText("n1.txt", "n1", text)]).cuts]
 
 
-@pytest.mark.parametrize("text", WHOLE.values(), ids=WHOLE)
+@pytest.mark.parametrize("text", COMPLETE.values(), ids=COMPLETE)
 @pytest.mark.parametrize("end", ["", "\n\n", "\n$ "], ids=["as is", "blank lines", "a prompt"])
 def test_a_whole_output_is_not_cut(text: str, end: str) -> None:
     """Devices of different kinds, options and filters make outputs that only look short."""
@@ -211,10 +211,10 @@ def test_text_after_an_incomplete_device_shows_a_person(end: str) -> None:
 
 def test_each_node_has_its_own_end() -> None:
     """In the output of many nodes, each is looked at alone."""
-    whole = BLOCKS["ibstat"]
-    half = whole[: whole.rindex("\t\tRate")]
+    complete = BLOCKS["ibstat"]
+    half = complete[: complete.rindex("\t\tRate")]
     text = "".join(f"n1: {line}\n" for line in half.splitlines())
-    text += "".join(f"n2: {line}\n" for line in whole.splitlines())
+    text += "".join(f"n2: {line}\n" for line in complete.splitlines())
     read = read_texts([NodeText("pdsh.txt", "x", text)])
     assert read.cuts == (CutOutput("n1", "pdsh.txt", "the text ends within mlx5_7 (ibstat)"),)
 

@@ -184,9 +184,11 @@ def test_ports_that_are_never_up_share_a_warning() -> None:
     other_ports = [ethernet("mlx5_8", state="Down"), ethernet("mlx5_9", device_id=0x1015)]
     observations = observed(port("mlx5_0"), down("mlx5_1"), down("mlx5_2"), other_ports, gpus())
     discovery = discovered({"n1": observations})
-    assert messages(discovery, "warning") == [
-        "n1: mlx5_1, mlx5_2 are Down, so the fabric does not use them"
-    ]
+    (warning,) = messages(discovery, "warning")
+    assert warning == (
+        "n1: 1 of 3 ConnectX-6 cards are up: mlx5_1, mlx5_2 are Down, so the fabric does not use "
+        "them"
+    )
     assert "mlx5_8 is unused: Ethernet, Down; the fabric is InfiniBand" in discovery.text
 
 

@@ -16,7 +16,7 @@ from webhook.diagnose.discover.discovery import Discovery
 from webhook.diagnose.discover.marks import Mark, MarkedNodes, findings_by_node, marked_nodes
 from webhook.diagnose.discover.site import SourcedObservation
 from webhook.diagnose.discover.used_ports import ShownPort
-from webhook.diagnose.tools.observations import CounterObservation
+from webhook.diagnose.tools.observations import CableObservation, CounterObservation
 from webhook.model.finding import Finding, Level, Location
 
 
@@ -30,6 +30,11 @@ def marked(discovery: Discovery) -> dict[str, MarkedNodes]:
 def errors_of(device: str, value: int) -> CounterObservation:
     """Return an error counter."""
     return CounterObservation(IBSTAT, device, 1, "symbol_error", value)
+
+
+def cable(device: str, complaint: str) -> CableObservation:
+    """Return a link that could be better."""
+    return CableObservation(IBSTAT, None, device, 1, 100.0, "leaf-1", 1, complaint)
 
 
 def pair(*observations: object) -> list[SourcedObservation]:
@@ -54,13 +59,17 @@ def test_nodes_with_other_findings_are_apart() -> None:
 
 
 def test_nodes_with_the_same_kinds_of_findings_are_together() -> None:
-    """The sentences may differ, as the numbers of counters do: a mark has all of them."""
-    nodes = {f"n{at}": pair(errors_of("mlx5_0", 1 + at % 2)) for at in range(5)}
+    """The sentences may differ, as those of iblinkinfo do: a mark has all of them."""
+    nodes = {f"n{at}": pair(cable("mlx5_0", f"Could be {1 + at % 2}X")) for at in range(5)}
     ((names, group),) = marked(discovered(nodes)).items()
     assert names == "n0 n1 n2 n3 n4"
     (mark,) = group.marks_by_device["mlx5_0"]
-    assert mark.texts == ("symbol_error of mlx5_0 is 1", "symbol_error of mlx5_0 is 2")
-    assert mark.line == "symbol_error of mlx5_0 is 1; and 1 more"
+    texts = [
+        f"iblinkinfo reports on the link from mlx5_0 to leaf-1: Could be {lanes}X"
+        for lanes in (1, 2)
+    ]
+    assert mark.texts == tuple(texts)
+    assert mark.line == f"{texts[0]}; and 1 more"
 
 
 def test_a_missing_device_is_shown() -> None:

@@ -156,12 +156,12 @@ class _BlockCollector:
         if key in self._format.about_device:
             self._open = None  # below a port: the key belongs to the next device
             return False
-        taken = self._take_other(line, block)
-        if not taken and any(f"{key}:".startswith(line.text.strip() or "?") for key in keys):
+        is_known = self._take_other(line, block)
+        if not is_known and any(f"{key}:".startswith(line.text.strip() or "?") for key in keys):
             block.last_line, block.is_torn = line.number, True
-        elif taken:
+        elif is_known:
             block.last_line = line.number
-        return taken
+        return is_known
 
     def _fill(self, line: Line, block: Block, key: str, value: str) -> bool:
         """Store the value of a key; return whether it is understood."""
@@ -230,7 +230,7 @@ def _lacks_keys(
     }
     if ends:
         return len(ends) == 1 and not ends & {"", *block.keys}
-    all_keys = {key for each in last for key in each.keys}
+    all_keys = {key for part in last for key in part.keys}
     if not block_format.first_keys <= all_keys:
         return False
     if block.port is None:

@@ -1,6 +1,6 @@
 """What readers of many tools share: `Reader`, and the layout whose lines each have a meaning.
 
-`blocks` has the other layout, in which each device has a block of lines.
+`blocks` has the other layout, with a block of lines for each device.
 """
 
 from __future__ import annotations
