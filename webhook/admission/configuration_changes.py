@@ -21,8 +21,8 @@ NO_FABRICS_LEFT = Code(
 )
 FABRIC_WITH_NODES_REMOVED = Code(
     "FabricWithNodesRemoved",
-    "An update removes a fabric to which nodes belong.",
-    "To undo the removal, apply a file that contains the removed fabric.",
+    "An update removes fabrics to which nodes belong.",
+    "To undo the removal, apply a file that contains the removed fabrics.",
 )
 FABRICS_REMOVED_BY_APPLY = Code(
     "FabricsRemovedByApply",
