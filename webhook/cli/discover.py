@@ -122,7 +122,16 @@ def _add_plan_options(command: argparse.ArgumentParser) -> None:
         choices=("shared-device", "host-network", "sr-iov", "host-device"),
         help="how pods access the devices (default: chosen for each fabric)",
     )
-    add(
+    networks = command.add_mutually_exclusive_group()
+    networks.add_argument(
+        "--network-prefix",
+        default="",
+        type=_network_prefix,
+        metavar="[NAMESPACE/]NAME",
+        help="in place of --network: the beginning of the networks' names, which end with the "
+        "number of the rail, as rail0 to rail7 do",
+    )
+    networks.add_argument(
         "--network",
         action="append",
         default=[],
@@ -174,6 +183,12 @@ def _network(given: str) -> str:
     return given
 
 
+def _network_prefix(given: str) -> str:
+    if not is_network(f"{given}0") or "@" in given:
+        raise argparse.ArgumentTypeError(f"{given!r:.80} is not the beginning of [NAMESPACE/]NAME")
+    return given
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Discover, print, and return the exit code."""
     if arguments.files in _COLLECTORS:
@@ -195,6 +210,7 @@ def run(arguments: argparse.Namespace) -> int:
         ofed=arguments.ofed,
         expected_nodes=arguments.expect_nodes,
         expected_hcas=arguments.expect_hcas,
+        network_prefix=arguments.network_prefix,
     )
     findings = [
         *unanswered_findings(inputs.unanswered),

@@ -104,9 +104,10 @@ def _plan(
     else:
         entry["socketInterface"], reason_by_field["socketInterface"] = "eth0", _ETH0
     if mode == "shared-device" and group.card_kind.link_layer == "Ethernet":
-        entry["networks"] = list(options.networks)
+        entry["networks"] = list(options.networks_for(device_count(devices)))
+        option = "--network-prefix" if options.network_prefix else "--network"
         reason_by_field["networks"] = (
-            "set by --network: one interface in the pod for each RoCE device"
+            f"set by {option}: one interface in the pod for each RoCE device"
         )
     if not entry["match"]:
         del entry["match"]
@@ -189,12 +190,13 @@ ROCE_NETWORKS_MISSING = Code(
 
 def _without_networks(group: Group, devices: Devices, options: DiscoverOptions) -> Finding | None:
     """Refuse RoCE in mode shared-device without an interface in the pod for each device."""
-    if group.card_kind.link_layer != "Ethernet" or len(options.networks) >= device_count(devices):
+    networks = options.networks_for(device_count(devices))
+    if group.card_kind.link_layer != "Ethernet" or len(networks) >= device_count(devices):
         return None
     text = (
         "no fabric was written: RoCE in mode shared-device needs "
         f"{counted(device_count(devices), 'Multus network')} (one for each device), but --network "
-        f"gives {len(options.networks)}"
+        f"gives {len(networks)}"
     )
     return ROCE_NETWORKS_MISSING.finding("error", text, location=Location(nodes=group.nodes))
 

@@ -41,7 +41,7 @@ def mode_of(group: Group, options: DiscoverOptions) -> tuple[Mode, str]:
 
 
 def _roce_mode(group: Group, options: DiscoverOptions) -> tuple[Mode, str]:
-    if options.networks:
+    if options.networks or options.network_prefix:
         return "shared-device", "RoCE, with an interface in the pod for each device (--network)"
     virtual = any(
         port.virtual for node_ports in group.ports_of_nodes for port in node_ports.other_ports
@@ -69,6 +69,10 @@ def common_claimable_devices(group: Group) -> ClaimableDevices | None:
     )
 
 
+_TRAFFIC_CLASS = (
+    "qos.trafficClass (DSCP times 4), the class of your switches for RoCE, which no tool shows: "
+    "without it, packets are in the default class, which may drop them"
+)
 _SHARED_PLUGIN = "the RDMA shared device plugin on these nodes (--plugin writes its configuration)"
 _NEEDS: dict[Mode, tuple[str, ...]] = {
     "shared-device": (
@@ -104,7 +108,13 @@ _WITHOUT_NVIDIA = (
 
 
 def requirements(group: Group, mode: Mode, devices: Devices) -> Iterable[str]:
-    """Yield the conditions for a mode to work."""
+    """Yield the conditions for a mode to work, and for RoCE not to lose packets."""
+    yield from _of_mode(group, mode, devices)
+    if group.card_kind.link_layer == "Ethernet":
+        yield _TRAFFIC_CLASS
+
+
+def _of_mode(group: Group, mode: Mode, devices: Devices) -> Iterable[str]:
     if is_efa(group):
         yield "libfabric and aws-ofi-nccl in the image, which admission cannot see"
         yield "the EFA device plugin (aws-efa-k8s-device-plugin)"

@@ -296,3 +296,11 @@ class DiscoverOptions(NamedTuple):
     #: The number of nodes, and of usable HCAs of the fabric in each; None: not known.
     expected_nodes: int | None = None
     expected_hcas: int | None = None
+    #: In place of `networks`: their common beginning, followed by the number of the rail from 0.
+    network_prefix: str = ""
+
+    def networks_for(self, device_count: int) -> tuple[str, ...]:
+        """Return the networks of a fabric with this number of devices."""
+        if not self.network_prefix:
+            return self.networks
+        return tuple(f"{self.network_prefix}{rail}" for rail in range(device_count))
