@@ -211,12 +211,13 @@ class OwnerEvents:
         if identity in self._created:
             self._created.move_to_end(identity)
             return
-        if not self._waiting.put(Source(client_address, notice.namespace), notice):
-            self._lost(f"too many others are waiting; namespace: {notice.namespace}")
-            return
         self._created[identity] = None
         if len(self._created) > REMEMBERED:
             self._created.popitem(last=False)
+        dropped = self._waiting.put(Source(client_address, notice.namespace), notice)
+        if dropped:
+            self._created.pop(_identity(dropped), None)
+            self._lost(f"too many notices are waiting; namespace: {dropped.namespace}")
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="owner-events", daemon=True)
             self._thread.start()

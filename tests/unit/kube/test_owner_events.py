@@ -129,15 +129,15 @@ def test_a_failed_event_is_logged() -> None:
 
 def test_nobody_waits_for_an_api_server_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
     """A limited number of events waits; more of the same namespace are lost, and reported."""
-    monkeypatch.setattr(notice_queue, "RATE_SECONDS", 0.0)
-    api, lost, room = Api(), list[str](), PENDING // 4
+    monkeypatch.setattr(notice_queue, "INTERVAL", 0.0)
+    api, lost, room = Api(), list[str](), PENDING
     api.open.clear()
     events = OwnerEvents("x", lambda: api, lost.append)
     events.tell(named("first"), API_SERVER)
     assert api.asked.wait(300)
     for number in range(room + 2):
         events.tell(named(f"n{number}"), API_SERVER)
-    assert lost == ["too many others are waiting; namespace: lab"] * 2
+    assert lost == ["too many notices are waiting; namespace: lab"] * 2
     api.open.set()
     until(lambda: len(api.created) == room + 1)
     events.tell(named(f"n{room}"), API_SERVER)  # what was lost may be told later
@@ -145,20 +145,27 @@ def test_nobody_waits_for_an_api_server_that_hangs(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("other_part", ["namespace", "address"])
-def test_each_namespace_and_address_has_its_own_room(other_part: str) -> None:
+def test_each_namespace_and_address_has_room(
+    monkeypatch: pytest.MonkeyPatch, other_part: str
+) -> None:
     """An event of another namespace, or by another client, is created while one has too many."""
+    monkeypatch.setattr(notice_queue, "INTERVAL", 0.0)
     api, lost = Api(), list[str]()
     api.open.clear()
     events = OwnerEvents("x", lambda: api, lost.append)
+    events.tell(named("first"), API_SERVER)
+    assert api.asked.wait(300)
     for number in range(PENDING):
         events.tell(named(f"n{number}"), API_SERVER)
-    assert lost
-    lost.clear()
+    assert lost == []
     other = named("other")._replace(namespace="elsewhere" if other_part == "namespace" else "lab")
     events.tell(other, API_SERVER if other_part == "namespace" else "192.0.2.2")
-    assert lost == []
+    assert lost == ["too many notices are waiting; namespace: lab"]
     api.open.set()
-    until(lambda: "other" in [body["regarding"]["name"] for _, body in api.created])
+    until(lambda: len(api.created) == PENDING + 1)
+    assert "other" in [body["regarding"]["name"] for _, body in api.created]
+    events.tell(named(f"n{PENDING - 1}"), API_SERVER)  # the notice that was dropped
+    until(lambda: len(api.created) == PENDING + 2)
 
 
 def test_only_the_latest_are_remembered(monkeypatch: Any) -> None:
