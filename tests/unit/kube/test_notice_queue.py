@@ -100,7 +100,8 @@ def test_addresses_come_before_namespaces() -> None:
     queue = filled(*strangers, number=1)
     for _ in range(3):
         assert queue.put(LAB, LAB) in strangers
-    assert [queue.pop(START).client_address for _ in range(6)] == [STRANGER, API_SERVER] * 3
+    notices = [queue.pop(START) for _ in range(6)]
+    assert [notice and notice.client_address for notice in notices] == [STRANGER, API_SERVER] * 3
 
 
 def test_the_newest_of_the_longest_is_dropped() -> None:
