@@ -130,10 +130,10 @@ def hca_interfaces(fabric: FabricEntry) -> Iterator[Violation]:
     tolerates_other_errors=True,
 )
 def hca_capitals(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that lists a device (`MLX5_0`) with capitals that udev does not use.
+    """Warn about a fabric that lists a device with capitals, such as `MLX5_0`.
 
-    A warning: case matters to NCCL, and neither drivers nor udev use other capitals; but a site
-    may.
+    A warning: case matters to NCCL, and the names by drivers and udev have hardly any capitals; but
+    a site may use them.
     """
     for path, name, _ in _device_names(fabric):
         lower = _DOMAIN.sub("p", name)

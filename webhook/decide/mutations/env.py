@@ -59,7 +59,7 @@ HCA_NOT_OF_FABRIC = Reason(
 IB_DISABLED = Reason(
     "NcclIbDisabled",
     "The container's NCCL_IB_DISABLE=1 turns off RDMA for NCCL, so NCCL's traffic uses TCP "
-    "sockets; other libraries ignore it.",
+    "sockets.",
     remedy=(
         "If the job uses NCCL between nodes, remove NCCL_IB_DISABLE from the container's env and "
         "command, or set it to 0."
@@ -68,8 +68,7 @@ IB_DISABLED = Reason(
 )
 NET_SOCKET = Reason(
     "NcclNetSocket",
-    "The container's NCCL_NET=Socket turns off RDMA for NCCL, so NCCL's traffic uses TCP "
-    "sockets; other libraries ignore it.",
+    "The container's NCCL_NET=Socket turns off RDMA for NCCL, so NCCL's traffic uses TCP sockets.",
     remedy=(
         "If the job uses NCCL between nodes, remove NCCL_NET=Socket from the container's env and "
         "command."

@@ -49,7 +49,7 @@ class OtherUser(NamedTuple):
 
 
 class Memlock(NamedTuple):
-    """A limit of locked memory that the command sets."""
+    """A limit on locked memory that the command sets."""
 
     limit: str  #: as written, in KiB; "unlimited" too
     source: str

@@ -9,7 +9,7 @@ from webhook.model.decision import Reason, Verdict
 
 LOWERED = Reason(
     "MemlockLowered",
-    "A container's command lowers the limit of locked memory with ulimit -l, and IPC_LOCK has no "
+    "A container's command lowers the limit on locked memory with ulimit -l, and IPC_LOCK has no "
     "effect in that container.",
     remedy="Remove ulimit -l from the container's command, or from the script that it runs.",
     rdma="no",

@@ -36,9 +36,9 @@ CLOCK_DIFFERS = Code(
 )
 LEASE_NOT_RENEWED = Code(
     "LeaseNotRenewed",
-    "Replicas run, but none renews the Lease, so the status of the FabricConfiguration may be "
-    "outdated.",
-    "Look in the log of the replicas for lines about the Lease, such as `lease not usable`.",
+    "Replicas are running, but none renews the Lease, so the status of the FabricConfiguration may "
+    "be outdated.",
+    "Look in the logs of the replicas for lines about the Lease, such as `lease not usable`.",
 )
 CODES = (CLOCK_DIFFERS, LEASE_NOT_RENEWED)
 

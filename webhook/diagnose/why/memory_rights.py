@@ -17,12 +17,12 @@ from webhook.model.finding import Code, Finding
 
 MAY_LOCK_MEMORY = Code(
     "MayLockMemory",
-    "A new process of a container is allowed to lock as much memory as RDMA needs.",
+    "A process that is started in the container may lock as much memory as RDMA needs.",
 )
 CANNOT_LOCK_MEMORY = Code(
     "CannotLockMemory",
-    f"A new process of a container cannot register memory: {CAPABILITY} has no effect for its "
-    "user, and the limit of locked memory (ulimit -l) is low.",
+    f"A process that is started in the container cannot register memory: {CAPABILITY} has no "
+    "effect for its user, and the limit on locked memory (ulimit -l) is too low.",
     RUN_AS_ROOT,
 )
 CODES = (MAY_LOCK_MEMORY, CANNOT_LOCK_MEMORY)
@@ -74,7 +74,7 @@ def _finding(evidence: PodEvidence, container: str, rights: MemoryRights) -> Fin
     if rights.has_ipc_lock and is_outside:
         return MAY_LOCK_MEMORY.finding("ok", f"{start}, and {CAPABILITY} is in effect.")
     if rights.limit_kib is None or rights.limit_kib >= ENOUGH_MEMLOCK_KIB:
-        return MAY_LOCK_MEMORY.finding("ok", f"{start}, and the limit of locked memory is high.")
+        return MAY_LOCK_MEMORY.finding("ok", f"{start}, and the limit on locked memory is high.")
     namespace = "" if is_outside else " of a user namespace (hostUsers: false)"
     limit = f"may lock only {rights.limit_kib} KiB of memory (ulimit -l)"
     text = f"{start}{namespace} without {CAPABILITY} in effect, and {limit}: it cannot use RDMA."

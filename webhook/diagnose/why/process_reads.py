@@ -6,7 +6,7 @@ import re
 
 from webhook.diagnose.why.evidence import ContainerProcesses, MemoryRights, RdmaProcess
 
-#: Prints the user, the capabilities and the limit of locked memory of a new process, the network
+#: Prints the user, the capabilities and the limit on locked memory of a new process, the network
 #: interfaces, then the processes that have an RDMA device open. Only `ls` is not built into the
 #: shell.
 PROCESS_SCRIPT = """\

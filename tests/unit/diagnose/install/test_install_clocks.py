@@ -14,7 +14,7 @@ REMEDY = (
     "follows a time server (chronyc tracking, timedatectl)."
 )
 LEASE_REMEDY = (
-    "Look in the log of the replicas for lines about the Lease, such as `lease not usable`."
+    "Look in the logs of the replicas for lines about the Lease, such as `lease not usable`."
 )
 #: The longest difference that is not reported: a minute, and two seconds for the precision.
 LIMIT = timedelta(seconds=62)

@@ -410,7 +410,7 @@ def test_a_launcher_is_compared_too() -> None:
             (
                 "No RDMA: container trainer sets NCCL_IB_DISABLE=1 (export in its command); remove "
                 "that setting. The container's NCCL_IB_DISABLE=1 turns off RDMA for NCCL, so "
-                "NCCL's traffic uses TCP sockets; other libraries ignore it."
+                "NCCL's traffic uses TCP sockets."
             ),
         ),
         (

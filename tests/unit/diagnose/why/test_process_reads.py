@@ -203,10 +203,10 @@ def test_the_containers_that_count_without_a_verdict() -> None:
     ("rights", "text"),
     [
         (MemoryRights(0, True, 64), "runs as root, and IPC_LOCK is in effect."),
-        (MemoryRights(7, False, None), "runs as user 7, and the limit of locked memory is high."),
+        (MemoryRights(7, False, None), "runs as user 7, and the limit on locked memory is high."),
         (
             MemoryRights(7, False, 1 << 20),
-            "runs as user 7, and the limit of locked memory is high.",
+            "runs as user 7, and the limit on locked memory is high.",
         ),
     ],
 )

@@ -36,9 +36,9 @@ NO_ADDRESS = Reason(
     "ps-lite connects through rdma_cm, which needs an IP address on an RDMA interface, and nothing "
     "shows that the pod has one.",
     remedy=(
-        "Set hostNetwork: true if the fabric works in the host network, or attach one of the "
-        "fabric's secondary networks to the pod (Multus). Then set DMLC_INTERFACE to the RDMA "
-        "interface that has an IP address."
+        "If the RDMA interfaces of the nodes have IP addresses, set hostNetwork: true. Otherwise, "
+        "attach one of the fabric's secondary networks to the pod (Multus). Then set "
+        "DMLC_INTERFACE to the RDMA interface that has an IP address."
     ),
     rdma="unsure",
 )

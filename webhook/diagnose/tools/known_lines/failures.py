@@ -21,8 +21,8 @@ FAILURES = (
         "node-0:880:887 [0] NCCL INFO NET/IB : No device found.",
         "NCCL found no RDMA device, so it uses TCP sockets.",
         "Check whether the container has /dev/infiniband. If it does not, request the RDMA "
-        "resource of the fabric. If it does, check whether NCCL_IB_HCA matches one of the "
-        "devices there, and whether the image has ibverbs-providers.",
+        "resource of the fabric. If it does, check whether NCCL_IB_HCA, if set, matches a "
+        "device in /sys/class/infiniband, and whether the image has ibverbs-providers.",
         NET_IB_SOURCE,
     ),
     KnownLine(
@@ -264,7 +264,7 @@ FAILURES = (
         "The perftest client could not reach the perftest server over TCP, which they use to set "
         "up the test.",
         "Start the server first, and check its address. If the server is running, look for a "
-        "firewall or a NetworkPolicy that blocks the port after the address.",
+        "firewall or a NetworkPolicy that blocks the port that the line shows.",
         "linux-rdma/perftest, src/perftest_communication.c",
     ),
     KnownLine(
