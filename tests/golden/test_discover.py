@@ -3,7 +3,7 @@
 RULE            what the site shows, in a sentence
 nodes/          what tools printed: a file or a folder for each node
 NODES           what kubectl printed, if the site has it
-ARGUMENTS       further options
+ARGUMENTS       further options, such as --against with earlier.json
 report.txt, answer.json, fabrics.yaml, picture.svg, plugin/    the results, by `make golden`
 """
 
@@ -17,6 +17,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from webhook.cli import main
+from webhook.diagnose.discover.drift import DRIFT_CODES
 from webhook.diagnose.discover.output import discover_schema
 
 HERE = Path(__file__).parent
@@ -37,12 +38,12 @@ def discovered(
     """Run discover in the folder of a site; return its exit code and output."""
     monkeypatch.chdir(site)
     monkeypatch.setenv("COLUMNS", "120")
-    words = ["discover", "--dir", "nodes", *options]
+    words = ["discover", "--dir", "nodes"]
     if Path("NODES").exists():
         words += ["--nodes", "NODES"]
     if Path("ARGUMENTS").exists():
         words += Path("ARGUMENTS").read_text().split()
-    code = main(words)
+    code = main([*words, *options])
     return code, capsysbinary.readouterr().out.decode()
 
 
@@ -69,6 +70,20 @@ def test_a_site_is_discovered(
     answer = json.loads(discovered(site, monkeypatch, capsysbinary, "-o", "json")[1])
     assert code == int(any(finding["level"] == "error" for finding in answer["findings"]))
     assert not list(Draft202012Validator(json.loads(discover_schema())).iter_errors(answer))
+
+
+@each_site
+def test_nothing_changed_since_the_same_output(
+    site: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """Compared with its own JSON, a site has no finding about drift."""
+    code, fresh = discovered(
+        site, monkeypatch, capsysbinary, "-o", "json", "--against", "answer.json"
+    )
+    findings = json.loads(fresh)["findings"]
+    drift = {code.code for code in DRIFT_CODES}
+    assert not [finding for finding in findings if finding["code"] in drift]
+    assert code == int(any(finding["level"] == "error" for finding in findings))
 
 
 @each_site

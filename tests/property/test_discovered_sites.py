@@ -12,8 +12,10 @@ from jsonschema import Draft202012Validator
 
 from webhook.config.load import parse_fabrics
 from webhook.diagnose.discover.discovery import discover_site
+from webhook.diagnose.discover.drift import drift_findings
+from webhook.diagnose.discover.earlier_output import earlier_nodes
 from webhook.diagnose.discover.output import discover_form, discover_schema, discover_text
-from webhook.diagnose.discover.site import DiscoverOptions, KubeNode, SourcedObservation
+from webhook.diagnose.discover.site import DiscoverOptions, KubeNode, MergedPort, SourcedObservation
 from webhook.diagnose.tools.hardware import vendor_of_driver
 from webhook.diagnose.tools.observations import (
     CardObservation,
@@ -149,10 +151,59 @@ def test_order_has_no_influence(
     assert original.text == shuffled.text
 
 
+@settings(deadline=None)
+@given(_SITES, _KUBE)
+def test_nothing_changed_since_the_same_output(site: dict[str, list[Any]], nodes: Any) -> None:
+    """The JSON of each site can be read as an earlier output, and does not differ from itself."""
+    form = discover_form(discover_site(_sighted(site), _kube(nodes), DiscoverOptions()))
+    earlier = earlier_nodes(json.dumps(form), "yesterday.json")
+    assert earlier == form["nodes"]
+    assert list(drift_findings(earlier, form["nodes"])) == []
+
+
 def _listed(observations: list[Any], field: str) -> set[Any]:
     """Return the values of a field of GIDs and distances, whose lists name devices, too."""
     lists = (observation for observation in observations if isinstance(observation, _LISTS))
     return {getattr(observation, field, None) for observation in lists}
+
+
+def _has_ethernet_gid(observations: list[Any], port: MergedPort) -> bool:
+    """Return whether a GID of the port is of RoCE v2, or is listed with a network interface."""
+    return any(
+        (gid.device, gid.port) == (port.device, port.port) and (gid.version == "v2" or gid.netdev)
+        for gid in observations
+        if isinstance(gid, GidObservation)
+    )
+
+
+_FIELDS = ("device", "port", "state", "link_layer", "rate_gbps", "pci", "firmware", "numa",
+           "device_id", "vendor_id")  # fmt: skip
+
+
+def _shown(observations: list[Any], port: MergedPort, field: str) -> set[Any]:
+    """Return the values of a field that a node's observations show, for a port of any device."""
+    values = {
+        getattr(observation, field, None)
+        for observation in observations
+        if isinstance(observation, (PortObservation, CardObservation))
+    }
+    if field == "device":  # also by the lists of GIDs and of distances
+        values |= _listed(observations, "device") | _listed(observations, "nic")
+    if field == "port":
+        values |= _listed(observations, "port")
+    if field == "link_layer" and _has_ethernet_gid(observations, port):
+        values.add("Ethernet")
+    if field == "vendor_id":  # also by the driver, which the kernel's name shows
+        values.add(vendor_of_driver(port.device or ""))
+    if field == "vendor_id" and port.device_id is not None:
+        values.add(0x15B3)  # NVIDIA's tools alone show a device without its vendor
+    return values
+
+
+def _netdevs(observations: list[Any]) -> set[str]:
+    """Return the network interfaces that ports and GIDs have."""
+    ports = (getattr(observation, "netdevs", None) or () for observation in observations)
+    return {netdev for netdevs in ports for netdev in netdevs} | _listed(observations, "netdev")
 
 
 @settings(deadline=None)
@@ -161,26 +212,10 @@ def test_nothing_is_invented(site: dict[str, list[Any]]) -> None:
     """Every value of a port is in an observation of that node; only an Active port has a rate."""
     discovery = discover_site(_sighted(site), {}, DiscoverOptions())
     for node in discovery.nodes:
-        observations = [
-            observation
-            for observation in site[node.name]
-            if isinstance(observation, (PortObservation, CardObservation))
-        ]
+        observations = site[node.name]
         for port in node.ports:
-            for field in ("device", "port", "state", "link_layer", "rate_gbps", "pci", "firmware",
-                          "numa", "device_id", "vendor_id"):  # fmt: skip
+            for field in _FIELDS:
                 value = getattr(port, field)
-                values = {getattr(observation, field, None) for observation in observations}
-                if field == "device":  # also by the lists of GIDs and of distances
-                    values |= _listed(site[node.name], "device") | _listed(site[node.name], "nic")
-                if field in ("port", "link_layer"):
-                    values |= _listed(site[node.name], "port") | {"Ethernet"}
-                if field == "vendor_id":  # also by the driver, which the kernel's name shows
-                    values.add(vendor_of_driver(port.device or ""))
-                if field == "vendor_id" and port.device_id is not None:
-                    values.add(0x15B3)  # NVIDIA's tools alone show a device without its vendor
-                assert value is None or value in values
-            assert {*port.netdevs} <= _listed(site[node.name], "netdev") | {
-                netdev for observation in observations for netdev in
-                getattr(observation, "netdevs", None) or ()}  # fmt: skip
+                assert value is None or value in _shown(observations, port, field)
+            assert {*port.netdevs} <= _netdevs(observations)
             assert port.rate_gbps is None or port.state in ("Active", None)

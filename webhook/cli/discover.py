@@ -11,12 +11,12 @@ from pathlib import Path
 from socket import gethostname
 
 from webhook.cli.config_files import read_text
-from webhook.cli.inputs import input_name, shown_name
+from webhook.cli.discover_options import FROM_API, add_discover_options
+from webhook.cli.inputs import shown_name
 from webhook.cli.node_files import texts_of_node, texts_of_nodes
-from webhook.cli.options import add_cluster_options, cluster_access, namespace_name
+from webhook.cli.options import cluster_access
 from webhook.cli.output import color, print_message, width, write, write_json
 from webhook.config.files import parse_yaml
-from webhook.config.names import is_network
 from webhook.diagnose.discover.cluster import (
     OBJECTS_COMMAND,
     Item,
@@ -26,6 +26,7 @@ from webhook.diagnose.discover.cluster import (
 )
 from webhook.diagnose.discover.cut_outputs import cut_findings
 from webhook.diagnose.discover.discovery import Discovery, discover_site
+from webhook.diagnose.discover.earlier_output import earlier_nodes
 from webhook.diagnose.discover.inputs import (
     NodeText,
     collect_script,
@@ -33,160 +34,28 @@ from webhook.diagnose.discover.inputs import (
     read_texts,
     run_here,
 )
+from webhook.diagnose.discover.node_form import NodeForm
 from webhook.diagnose.discover.output import discover_form, discover_text
 from webhook.diagnose.discover.page import site_page
 from webhook.diagnose.discover.plugin.files import plugin_files
 from webhook.diagnose.discover.site import DiscoverOptions
 from webhook.diagnose.discover.svg import picture
 from webhook.diagnose.discover.unanswered import unanswered_findings
+from webhook.diagnose.discover.unread_lines import unread_findings
 from webhook.errors import DocumentError
 from webhook.text.escape import visible_lines
 from webhook.text.yaml.tree import TextLimits
 
-_MAX_DIGITS = 9
 _FINE, _TO_FIX, _UNREADABLE = 0, 1, 2
 #: 10,000 nodes with their images, as kubectl prints them.
 _LIMITS = TextLimits(size=256 << 20, values=20_000_000, depth=100)
 #: Words in place of files.
 _COLLECTORS = (["script"], ["daemonset"])
-_FROM_API = "-from the API server-"
-_EXAMPLES = """examples:
-  rdma-webhook discover script > collect.sh         a script that collects the output on a node
-  ansible gpu -m script -a collect.sh | rdma-webhook discover -
-  rdma-webhook discover --dir nodes/                a file or directory for each node
-  rdma-webhook discover --dir nodes/ -o yaml > fabrics.yaml
-  rdma-webhook discover --dir nodes/ --plugin device-plugin/
-  rdma-webhook discover node1.txt node2.txt --nodes nodes.yaml -o json
-
-exit codes: 0 no error, 1 a finding is an error (such as a port that is down, or a host
-that did not answer), 2 wrong usage or unreadable input
-"""
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of `discover`."""
-    command.epilog = _EXAMPLES
-    add = command.add_argument
-    add(
-        "files",
-        nargs="*",
-        type=input_name,
-        metavar="FILE",
-        help="file or directory with the output of tools on a node, or - for standard input; or "
-        "`script` or `daemonset`, to print a script or a DaemonSet that collects such output",
-    )
-    add(
-        "--dir",
-        action="append",
-        default=[],
-        metavar="DIR",
-        help="directory that has a file or a directory for each node; may be repeated",
-    )
-    add("--run", action="store_true", help="run the tools on this node")
-    add(
-        "--nodes",
-        nargs="?",
-        const=_FROM_API,
-        type=input_name,
-        metavar="FILE",
-        help=f"output of {OBJECTS_COMMAND}, or -; without FILE, read the cluster",
-    )
-    add(
-        "--expect-nodes",
-        type=_positive,
-        metavar="N",
-        help="report an error unless there are N nodes",
-    )
-    add(
-        "--expect-hcas",
-        type=_positive,
-        metavar="N",
-        help="report an error for each node whose fabric does not have N usable HCAs there",
-    )
-    add(
-        "-o",
-        "--output",
-        choices=("text", "json", "yaml"),
-        default="text",
-        help="output format: text for people, json for programs, yaml for the fabrics file "
-        "(default: text)",
-    )
-    _add_plan_options(command)
-    add_cluster_options(command)
-
-
-def _add_plan_options(command: argparse.ArgumentParser) -> None:
-    add = command.add_argument
-    add(
-        "--mode",
-        choices=("shared-device", "host-network", "sr-iov", "host-device"),
-        help="how pods access the devices (default: chosen for each fabric)",
-    )
-    networks = command.add_mutually_exclusive_group()
-    networks.add_argument(
-        "--network-prefix",
-        default="",
-        type=_network_prefix,
-        metavar="[NAMESPACE/]NAME",
-        help="in place of --network: the beginning of the networks' names, which end with the "
-        "number of the rail, as rail0 to rail7 do",
-    )
-    networks.add_argument(
-        "--network",
-        action="append",
-        default=[],
-        type=_network,
-        dest="networks",
-        metavar="[NAMESPACE/]NAME",
-        help="Multus network of a RoCE device in mode shared-device; repeat for each device",
-    )
-    add("--svg", metavar="FILE", type=Path, help="also write a diagram of the fabrics")
-    add(
-        "--html",
-        metavar="FILE",
-        type=Path,
-        help="also write a page with the diagram and the findings",
-    )
-    add(
-        "--plugin",
-        metavar="DIR",
-        type=Path,
-        help="also write the device plugins' configuration, policies and networks to DIR",
-    )
-    add(
-        "--ofed",
-        action="store_true",
-        help="with --plugin: let the NicClusterPolicy replace the nodes' RDMA driver",
-    )
-    add(
-        "--namespace",
-        default="default",
-        type=namespace_name,
-        help="namespace of the networks and the DaemonSet (default: default)",
-    )
-    add(
-        "--image",
-        default="busybox",
-        help="image of the DaemonSet, with sh, grep and cat (default: busybox)",
-    )
-
-
-def _positive(given: str) -> int:
-    if not given.isascii() or not given.isdigit() or len(given) > _MAX_DIGITS or not int(given):
-        raise argparse.ArgumentTypeError(f"{given!r:.80} is not a positive number")
-    return int(given)
-
-
-def _network(given: str) -> str:
-    if not is_network(given):
-        raise argparse.ArgumentTypeError(f"{given!r:.80} is not [NAMESPACE/]NAME[@INTERFACE]")
-    return given
-
-
-def _network_prefix(given: str) -> str:
-    if not is_network(f"{given}0") or "@" in given:
-        raise argparse.ArgumentTypeError(f"{given!r:.80} is not the beginning of [NAMESPACE/]NAME")
-    return given
+    add_discover_options(command)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -199,6 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     problems = (*unreadable_texts, *inputs.problems)
     for problem in problems:
         print_message("error", problem)
+    earlier = _earlier(arguments)
     items = list(_items(arguments))
     cluster_nodes = kube_nodes(items)
     if not inputs.nodes and not cluster_nodes and not inputs.unanswered:
@@ -215,9 +85,10 @@ def run(arguments: argparse.Namespace) -> int:
     findings = [
         *unanswered_findings(inputs.unanswered),
         *cut_findings(inputs.cuts),
+        *unread_findings(inputs.unread, inputs.nodes),
         *cluster_findings(items),
     ]
-    discovery = discover_site(inputs.nodes, cluster_nodes, options, findings)
+    discovery = discover_site(inputs.nodes, cluster_nodes, options, findings, earlier)
     _write_files(arguments, discovery, options)
     _print(discovery, arguments.output)
     if problems:
@@ -254,11 +125,19 @@ def _no_input(problems: tuple[str, ...]) -> str:
     )
 
 
+def _earlier(arguments: argparse.Namespace) -> list[NodeForm] | None:
+    """Return the nodes of the earlier output that --against names; None without the option."""
+    if arguments.against is None:
+        return None
+    text = read_text(arguments.against, _LIMITS.size)
+    return earlier_nodes(text, shown_name(arguments.against))
+
+
 def _items(arguments: argparse.Namespace) -> Iterable[Item]:
     """Return the objects of the cluster, from a file or from the API server."""
     if arguments.nodes is None:
         return ()
-    if arguments.nodes == _FROM_API:
+    if arguments.nodes == FROM_API:
         return _from_api(arguments)
     return _from_file(arguments.nodes)
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from webhook.diagnose.discover.checks import NODE_CODES
 from webhook.diagnose.discover.cluster import CLUSTER_CODES
 from webhook.diagnose.discover.cut_outputs import OUTPUT_CUT
+from webhook.diagnose.discover.drift import DRIFT_CODES
 from webhook.diagnose.discover.expected import HCA_COUNT_DIFFERS, NODE_COUNT_DIFFERS
 from webhook.diagnose.discover.node import GPU_PRODUCT_DIFFERS
 from webhook.diagnose.discover.plan import ROCE_NETWORKS_MISSING
 from webhook.diagnose.discover.port_checks import PORT_CODES
 from webhook.diagnose.discover.site import TOOLS_DISAGREE
 from webhook.diagnose.discover.unanswered import HOST_UNANSWERED
+from webhook.diagnose.discover.unread_lines import DEVICE_NOT_OPENED, LINES_UNREAD
 from webhook.model.finding import Code
 
 CODES: tuple[Code, ...] = (
@@ -21,7 +23,10 @@ CODES: tuple[Code, ...] = (
     ROCE_NETWORKS_MISSING,
     HOST_UNANSWERED,
     OUTPUT_CUT,
+    DEVICE_NOT_OPENED,
+    LINES_UNREAD,
     NODE_COUNT_DIFFERS,
     HCA_COUNT_DIFFERS,
+    *DRIFT_CODES,
     *CLUSTER_CODES,
 )

@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from webhook.diagnose.discover.checks import site_findings
+from webhook.diagnose.discover.drift import drift_findings
 from webhook.diagnose.discover.expected import unexpected_counts
 from webhook.diagnose.discover.fabric_entry import FabricEntryForm
 from webhook.diagnose.discover.fabrics_yaml import accepted_entries, fabrics_yaml
 from webhook.diagnose.discover.groups import group_nodes
 from webhook.diagnose.discover.node import merge_node
+from webhook.diagnose.discover.node_form import NodeForm, node_form
 from webhook.diagnose.discover.plan import FabricPlan, RefusedGroup, plan_fabrics
 from webhook.diagnose.discover.port_selection import NodePorts, select_ports
 from webhook.diagnose.discover.site import (
@@ -19,6 +21,7 @@ from webhook.diagnose.discover.site import (
     MergedNode,
     SourcedObservation,
 )
+from webhook.diagnose.discover.unanswered import HOST_UNANSWERED
 from webhook.model.finding import Finding
 from webhook.model.names import natural_key
 
@@ -56,9 +59,13 @@ def discover_site(
     observations: Mapping[str, Sequence[SourcedObservation]],
     cluster_nodes: Mapping[str, KubeNode],
     options: DiscoverOptions,
-    cluster_findings: Sequence[Finding] = (),
+    input_findings: Sequence[Finding] = (),
+    earlier: Sequence[NodeForm] | None = None,
 ) -> Discovery:
-    """Merge the observations of all nodes and plan their fabrics."""
+    """Merge the observations of all nodes and plan their fabrics.
+
+    `input_findings`: about the input and the cluster; `earlier`: the nodes of an earlier output.
+    """
     paired = _pair_with_cluster(observations, cluster_nodes)
     nodes = tuple(
         merge_node(name, observed, kube_node)
@@ -70,12 +77,27 @@ def discover_site(
     plans = tuple(plan_fabrics(group_nodes(ports_of_nodes), options))
     refused = [plan.finding for plan in plans if isinstance(plan, RefusedGroup)]
     planned = [plan for plan in plans if isinstance(plan, FabricPlan)]
-    further_findings = [*refused, *cluster_findings, *unexpected_counts(ports_of_nodes, options)]
+    further_findings = [*refused, *input_findings, *unexpected_counts(ports_of_nodes, options)]
+    if earlier is not None:
+        further_findings += _drift(earlier, nodes, input_findings)
     findings = site_findings(nodes, ports_of_nodes, planned, further_findings)
     text = fabrics_yaml(plans, len(nodes))
     return Discovery(
         nodes, ports_of_nodes, plans, tuple(findings), text, tuple(accepted_entries(plans, text))
     )
+
+
+def _drift(
+    earlier: Sequence[NodeForm], nodes: Sequence[MergedNode], input_findings: Sequence[Finding]
+) -> Iterator[Finding]:
+    """Yield what changed since the earlier output."""
+    unanswered = [
+        host
+        for finding in input_findings
+        if finding.code == HOST_UNANSWERED.code
+        for host in finding.location.nodes
+    ]
+    return drift_findings(earlier, [node_form(node) for node in nodes], unanswered)
 
 
 def _pair_with_cluster(

@@ -15,7 +15,8 @@ from typing import NamedTuple
 from webhook.diagnose.discover.cut_outputs import CutOutput, cut_texts
 from webhook.diagnose.discover.site import SourcedObservation
 from webhook.diagnose.discover.unanswered import unanswered_hosts
-from webhook.diagnose.tools.observations import Observation, PropertyObservation
+from webhook.diagnose.discover.unread_lines import UnreadLine
+from webhook.diagnose.tools.observations import Line, Observation, PropertyObservation
 from webhook.diagnose.tools.readers import read
 from webhook.diagnose.tools.transcripts import NodeOutput, split_by_node
 from webhook.diagnose.tools.transcripts.commands import lone_value_observations
@@ -69,6 +70,7 @@ class ReadInputs(NamedTuple):
     unanswered: dict[str, str]
     #: Outputs that end too early.
     cuts: tuple[CutOutput, ...] = ()
+    unread: tuple[UnreadLine, ...] = ()
 
 
 def read_texts(texts: Iterable[NodeText]) -> ReadInputs:
@@ -77,14 +79,17 @@ def read_texts(texts: Iterable[NodeText]) -> ReadInputs:
     problems: list[str] = []
     failed: dict[str, str] = {}
     cuts: list[CutOutput] = []
+    unread: list[UnreadLine] = []
     for text in texts:
         parts_by_node = _by_node(text)
         by_node = {
             node: [observation for part in parts for observation in part.observations]
             for node, parts in parts_by_node.items()
+            if any(part.is_recognized for part in parts)
         }
         for node, parts in parts_by_node.items():
             cuts += (CutOutput(node, text.name, cut) for part in parts for cut in part.cuts)
+            unread += (UnreadLine(node, text.name, *line) for part in parts for line in part.unread)
         failed_here = failed_hosts(text.text)
         failed |= failed_here
         if not by_node and not failed_here:
@@ -93,7 +98,9 @@ def read_texts(texts: Iterable[NodeText]) -> ReadInputs:
             nodes.setdefault(node, []).extend(
                 SourcedObservation(text.name, observation) for observation in observations
             )
-    return ReadInputs(nodes, tuple(problems), unanswered_hosts(failed, nodes), tuple(cuts))
+    return ReadInputs(
+        nodes, tuple(problems), unanswered_hosts(failed, nodes), tuple(cuts), tuple(unread)
+    )
 
 
 class _ReadPart(NamedTuple):
@@ -103,18 +110,22 @@ class _ReadPart(NamedTuple):
     observations: tuple[Observation, ...]
     #: What ends too early, as sentences.
     cuts: tuple[str, ...]
+    #: Whether a line of it is a known tool's.
+    is_recognized: bool
+    #: The lines that show nothing.
+    unread: tuple[Line, ...]
 
 
 def _by_node(text: NodeText) -> dict[str, list[_ReadPart]]:
     outputs = split_by_node(text.text)
     last = {output.node: index for index, output in enumerate(outputs)}
     parts = [
-        part
+        _read_part(output, index == 0, index == last[output.node])
         for index, output in enumerate(outputs)
-        if (part := _read_part(output, index == 0, index == last[output.node])) is not None
     ]
-    hostnames = {name for part in parts for name in _hostnames(part.observations)}
-    named = {part.output.node for part in parts if part.output.node} or hostnames
+    recognized = [part for part in parts if part.is_recognized]
+    hostnames = {name for part in recognized for name in _hostnames(part.observations)}
+    named = {part.output.node for part in recognized if part.output.node} or hostnames
     only_node = named.pop() if len(named) == 1 else None
     by_node: dict[str, list[_ReadPart]] = {}
     for part in parts:
@@ -123,18 +134,21 @@ def _by_node(text: NodeText) -> dict[str, list[_ReadPart]]:
     return by_node
 
 
-def _read_part(output: NodeOutput, is_first: bool, is_last: bool) -> _ReadPart | None:
-    """Return what a part shows, possibly nothing; None if no line is recognized.
+def _read_part(output: NodeOutput, is_first: bool, is_last: bool) -> _ReadPart:
+    """Return what a part shows, possibly nothing.
 
     `is_first` in its text, `is_last` among the parts of its node.
     """
     reading = read(output.lines)
-    lone_values = lone_value_observations(output, reading.recognized_lines, is_first=is_first)
+    lone_values = tuple(
+        lone_value_observations(output, reading.recognized_lines, is_first=is_first)
+    )
     observations = (*reading.observations, *lone_values)
     cuts = tuple(cut_texts(output, reading, is_last=is_last))
-    if not observations and not reading.recognized_lines and not cuts:
-        return None
-    return _ReadPart(output, observations, cuts)
+    is_recognized = bool(observations or reading.recognized_lines or cuts)
+    numbers = {*reading.recognized_lines, *(value.origin.line for value in lone_values)}
+    unread = (line for line in output.lines if line.text.strip() and line.number not in numbers)
+    return _ReadPart(output, observations, cuts, is_recognized, tuple(unread))
 
 
 def _hostnames(observations: Iterable[Observation]) -> set[str]:

@@ -14,6 +14,14 @@ from webhook.diagnose.discover.counted_errors import (
     counter_of,
     devices_with_errors,
 )
+from webhook.diagnose.discover.drift import (
+    FIRMWARE_CHANGED,
+    LINK_LAYER_CHANGED,
+    MTU_CHANGED,
+    PORT_RATE_CHANGED,
+    PORT_STATE_CHANGED,
+    PSID_CHANGED,
+)
 from webhook.diagnose.discover.plan import FabricPlan
 from webhook.diagnose.discover.port_checks import (
     CABLE_BELOW_CAPABILITY,
@@ -49,6 +57,12 @@ _WORDS = {
     ROCE_GID_MISSING.code: "no RoCE v2 GID",
     FIRMWARE_DIFFERS.code: "odd firmware",
     TOOLS_DISAGREE.code: "tools disagree",
+    PORT_STATE_CHANGED.code: "",
+    PORT_RATE_CHANGED.code: "",
+    LINK_LAYER_CHANGED.code: "changed link layer",
+    FIRMWARE_CHANGED.code: "changed firmware",
+    PSID_CHANGED.code: "changed PSID",
+    MTU_CHANGED.code: "changed MTU",
 }
 
 

@@ -17,11 +17,13 @@ HOST_UNANSWERED = Code(
 
 def unanswered_hosts(failed: Mapping[str, str], answered: Iterable[str]) -> dict[str, str]:
     """Return the failed hosts without any observation; one of the two names may have a domain."""
-    names = {_short(name) for name in answered}
-    return {host: reason for host, reason in failed.items() if _short(host) not in names}
+    names = {name_without_domain(name) for name in answered}
+    return {
+        host: reason for host, reason in failed.items() if name_without_domain(host) not in names
+    }
 
 
-def _short(name: str) -> str:
+def name_without_domain(name: str) -> str:
     """Return a name without its domain; an address stays."""
     first = name.partition(".")[0].lower()
     return name if first.isdigit() else first

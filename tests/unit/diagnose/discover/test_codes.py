@@ -187,8 +187,14 @@ def _identity(finding: Finding) -> tuple[str, Level, Location]:
     return finding.code, finding.level, finding.location
 
 
-#: The codes of test_unanswered, test_cut_outputs and test_expected, which need more than a site.
-_OF_INPUTS = ("HostUnanswered", "OutputCut", "NodeCountDiffers", "HcaCountDiffers")
+#: The codes of test_unanswered, test_cut_outputs, test_unread_lines, test_expected and test_drift,
+#: which need more than a site.
+_OF_INPUTS = (
+    *("HostUnanswered", "OutputCut", "DeviceNotOpened", "LinesUnread"),
+    *("NodeCountDiffers", "HcaCountDiffers"),
+    *("NodeGone", "NodeNew", "HcaGone", "HcaNew", "GpusChanged", "PortStateChanged"),
+    *("PortRateChanged", "LinkLayerChanged", "FirmwareChanged", "PsidChanged", "MtuChanged"),
+)
 
 
 def test_every_code_has_a_site() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from webhook.diagnose.discover.inputs import NodeText, read_texts
 from webhook.diagnose.discover.site import SourcedObservation
 from webhook.diagnose.tools.observations import Origin, PortObservation
@@ -13,3 +15,18 @@ def test_partly_understood_lines_are_evidence() -> None:
     port = PortObservation(Origin("ibdev2netdev", 1), device="mlx5_0", port=1, netdevs=("ib0",))
     assert inputs.nodes == {"a": [SourcedObservation("a.txt", port)]}
     assert inputs.problems == ()
+
+
+@pytest.mark.parametrize("prompts", [("a$", "b$"), ("dgx$", "node$"), ("gpu-1$", "gpu-2$")])
+def test_a_prompt_names_the_node(prompts: tuple[str, str]) -> None:
+    """Also a short one: nothing else keeps two machines of one text apart.
+
+    The last prompt, without a command, adds nothing.
+    """
+    line = "mlx5_0 port 1 ==> ib0 (Up)"
+    text = "".join(f"{prompt} ibdev2netdev\n{line}\n" for prompt in prompts) + f"{prompts[0]} "
+    inputs = read_texts([NodeText("a.txt", "file", text)])
+    assert list(inputs.nodes) == [prompt.removesuffix("$") for prompt in prompts]
+    assert (inputs.problems, inputs.unread) == ((), ())
+    alone = read_texts([NodeText("a.txt", "file", f"{prompts[0]} \n{line}\n")])
+    assert list(alone.nodes) == [prompts[0].removesuffix("$")]

@@ -1,0 +1,84 @@
+"""Lines from which discover reads nothing, and devices that a tool could not open."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from webhook.model.finding import Code, Finding, Location
+from webhook.model.names import counted, natural_key
+
+LINES_UNREAD = Code(
+    "LinesUnread",
+    "The input has lines that are not in the form of any known tool.",
+    "If they come from a tool that discover reads, check that nothing cut or changed them, and "
+    "collect its output again.",
+)
+DEVICE_NOT_OPENED = Code(
+    "DeviceNotOpened",
+    "ibv_devinfo could not open an RDMA device, so it shows nothing about it.",
+    "Run the tools as root on the node, not in a container without the device, and check that "
+    "/dev/infiniband has uverbs devices (modprobe ib_uverbs).",
+)
+
+#: Source: rdma-core, libibverbs/examples/devinfo.c.
+_NOT_OPENED = re.compile(r"\s*Failed to open device\b.{0,300}")
+_HAS_WORD = re.compile(r"\w")
+_EXCERPT_LENGTH = 60
+
+
+class UnreadLine(NamedTuple):
+    """A line that no reader recognizes."""
+
+    node: str
+    #: As given on the command line.
+    file: str
+    number: int
+    text: str
+
+    @property
+    def is_not_opened(self) -> bool:
+        """Whether it is the message about a device that could not be opened."""
+        return _NOT_OPENED.fullmatch(self.text) is not None
+
+
+def unread_findings(lines: Iterable[UnreadLine], answered: Iterable[str]) -> Iterator[Finding]:
+    """Yield a finding for all unread lines of nodes that answered, and one for unopened devices.
+
+    A host that did not answer has a finding of its own. A rule of dashes is no line.
+    """
+    nodes = frozenset(answered)
+    lines = list(lines)
+    not_opened = [line for line in lines if line.is_not_opened]
+    unread = [
+        line
+        for line in lines
+        if line.node in nodes and not line.is_not_opened and _HAS_WORD.search(line.text)
+    ]
+    if not_opened:
+        count = counted(_distinct(not_opened), "time")
+        text = f"ibv_devinfo could not open a device ({count})"
+        yield DEVICE_NOT_OPENED.finding("warning", text, location=_location(not_opened))
+    if unread:
+        first, number = unread[0], _distinct(unread)
+        excerpt = first.text.strip()
+        if len(excerpt) > _EXCERPT_LENGTH:
+            excerpt = f"{excerpt[:_EXCERPT_LENGTH]}..."
+        verb, which = ("shows", "") if number == 1 else ("show", "the first at ")
+        text = (
+            f"{counted(number, 'line')} {verb} nothing that discover reads: "
+            f"{which}{first.file}:{first.number}: {excerpt!r}"
+        )
+        yield LINES_UNREAD.finding("info", text, location=_location(unread))
+
+
+def _distinct(lines: Iterable[UnreadLine]) -> int:
+    """Return the number of lines; one that clush printed for several nodes counts once."""
+    return len({(line.file, line.number, line.text) for line in lines})
+
+
+def _location(lines: Sequence[UnreadLine]) -> Location:
+    """Return the first line, and the nodes of all."""
+    nodes = sorted({line.node for line in lines}, key=natural_key)
+    return Location(file=lines[0].file, line=lines[0].number, nodes=tuple(nodes))
