@@ -143,11 +143,11 @@ def _node_changes(before: NodeForm, now: NodeForm) -> Iterator[Finding]:
         yield HCA_NEW.finding("info", f"{_listed(names)} not in the earlier output", None, at_node)
     yield from _gpu_changes(before, now, at_node)
     ports_by_change: dict[_Change, list[tuple[str, int]]] = {}
-    for key in old.keys() & new.keys():
+    for key in sorted(old.keys() & new.keys(), key=_port_order):
         for change in _port_changes(old[key], new[key]):
             ports_by_change.setdefault(change, []).append(key)
     for change in sorted(ports_by_change, key=lambda change: change.order):
-        yield change.finding(sorted(ports_by_change[change], key=_port_order), at_node)
+        yield change.finding(ports_by_change[change], at_node)
 
 
 _Ports = Mapping[tuple[str, int], PortForm]

@@ -75,7 +75,7 @@ def unread_findings(lines: Iterable[UnreadLine], answered: Iterable[str]) -> Ite
 
 def _distinct(lines: Iterable[UnreadLine]) -> int:
     """Return the number of lines; one that clush printed for several nodes counts once."""
-    return len({(line.file, line.number, line.text) for line in lines})
+    return len({(line.file, line.number) for line in lines})
 
 
 def _location(lines: Sequence[UnreadLine]) -> Location:

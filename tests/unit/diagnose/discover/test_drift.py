@@ -9,16 +9,24 @@ from typing import Any
 
 import pytest
 
-from tests.unit.diagnose.discover.observed_nodes import discovered, down, gpus, observed, port
+from tests.unit.diagnose.discover.observed_nodes import (
+    discovered,
+    down,
+    gpus,
+    node_property,
+    observed,
+    port,
+)
 from tests.unit.diagnose.discover.test_discover_command import IBSTAT, Discover, discover
+from webhook.diagnose.discover.cut_outputs import OUTPUT_CUT
 from webhook.diagnose.discover.discovery import discover_site
 from webhook.diagnose.discover.drift import DRIFT_CODES, drift_findings
 from webhook.diagnose.discover.earlier_output import earlier_nodes
-from webhook.diagnose.discover.node_form import NodeForm
+from webhook.diagnose.discover.node_form import GpusForm, NodeForm
 from webhook.diagnose.discover.output import discover_form
 from webhook.diagnose.discover.site import DiscoverOptions, SourcedObservation
-from webhook.diagnose.tools.observations import GpuObservation, Origin
-from webhook.model.finding import Finding
+from webhook.diagnose.tools.observations import CardObservation, GpuObservation, Origin
+from webhook.model.finding import Finding, Location
 
 __all__ = ["discover"]
 
@@ -183,6 +191,13 @@ def test_virtual_functions_are_not_compared() -> None:
     assert of_port([physical, unclear], [physical, virtual]) == []
 
 
+def test_a_card_without_a_device_is_not_compared() -> None:
+    """It has no name, so which card it was is not known."""
+    card = CardObservation(Origin("lspci -nn", 1), "0000:5e:00.0", 0x0207, 0x15B3, 0x1021)
+    assert of_port(port("mlx5_0"), [port("mlx5_0"), card]) == []
+    assert of_port([port("mlx5_0"), card], port("mlx5_0")) == []
+
+
 def of_gpus(before: Any, now: Any) -> list[tuple[str, str]]:
     """Return the level and the text of the findings on a node whose GPUs changed."""
     rows = drift({"n1": observed(port("mlx5_0"), before)}, {"n1": observed(port("mlx5_0"), now)})
@@ -211,17 +226,28 @@ def test_gpus_came_or_went() -> None:
     assert of_gpus(unnamed(8), seven) == [("error", f"tools show 7 {a100}, {show} 8 GPUs")]
 
 
+def with_gpus(**counts: int | None) -> list[NodeForm]:
+    """Return a node with numbers of GPUs by product."""
+    (node,) = form({"n1": observed(port("mlx5_0"))})
+    return [{**node, "gpus": [GpusForm(product=product, count=count)
+                              for product, count in counts.items()]}]  # fmt: skip
+
+
 def test_gpus_of_unknown_number() -> None:
     """Only the products are compared if a number is unknown."""
-
-    def node(product: str, count: int | None) -> NodeForm:
-        return {**form({"n1": observed(port("mlx5_0"))})[0],
-                "gpus": [{"product": product, "count": count}]}  # fmt: skip
-
-    assert list(drift_findings([node("A", 8)], [node("A", None)])) == []
-    (finding,) = drift_findings([node("A", None)], [node("B", 8)])
+    assert list(drift_findings(with_gpus(A=8), with_gpus(A=None))) == []
+    (finding,) = drift_findings(with_gpus(A=None), with_gpus(B=8))
     assert (finding.level, finding.text) == (
         "warning", "tools show 8 B, but the earlier output shows some A"
+    )  # fmt: skip
+
+
+def test_gpus_of_two_products() -> None:
+    """As many as before, but more of one product; their order does not matter."""
+    assert list(drift_findings(with_gpus(A=4, B=2), with_gpus(B=2, A=4))) == []
+    (finding,) = drift_findings(with_gpus(A=4, B=4), with_gpus(A=2, B=6))
+    assert (finding.level, finding.text) == (
+        "warning", "tools show 2 A, 6 B, but the earlier output shows 4 A, 4 B"
     )  # fmt: skip
 
 
@@ -232,6 +258,9 @@ def test_disputed_gpus_have_not_gone() -> None:
     assert discovered({"n1": disputed}).nodes[0].gpus == ()
     assert drift({"n1": eight}, {"n1": disputed}) == []
     assert drift({"n1": disputed}, {"n1": eight}) == []
+    netns = [node_property("netns", "shared"), node_property("netns", "exclusive")]
+    seven = observed(port("mlx5_0"), gpus(number=7), netns)
+    assert [code for code, *_ in drift({"n1": eight}, {"n1": seven})] == ["GpusChanged"]
     port_disputed = observed(port("mlx5_0", numa=0), port("mlx5_0", numa=1))
     assert [code for code, *_ in drift({"n1": eight}, {"n1": port_disputed})] == ["GpusChanged"]
 
@@ -276,6 +305,9 @@ def test_nodes_with_the_same_change_share_a_finding() -> None:
         ("FirmwareChanged", "warning", ("a", "b")),
         ("NodeNew", "info", ("c",)),
     ]  # fmt: skip
+    cut = OUTPUT_CUT.finding("error", "cut", location=Location(nodes=("d",)))
+    discovery = discover_site(nodes, {}, DiscoverOptions(), [cut], earlier)
+    assert [finding.code for finding in discovery.findings][:2] == ["OutputCut", "NodeGone"]
     assert discover_site(nodes, {}, DiscoverOptions(), (), []).findings[0].code == "NodeNew"
     assert discover_site(nodes, {}, DiscoverOptions()).findings == ()
 

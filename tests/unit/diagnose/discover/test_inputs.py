@@ -30,3 +30,13 @@ def test_a_prompt_names_the_node(prompts: tuple[str, str]) -> None:
     assert (inputs.problems, inputs.unread) == ((), ())
     alone = read_texts([NodeText("a.txt", "file", f"{prompts[0]} \n{line}\n")])
     assert list(alone.nodes) == [prompts[0].removesuffix("$")]
+    assert alone.unread == ()
+
+
+def test_lines_before_a_prompt_are_of_the_only_node() -> None:
+    """A prompt of another machine counts only if a known tool ran there."""
+    line = "mlx5_0 port 1 ==> ib0 (Up)"
+    text = f"{line}\na$ ibdev2netdev\n{line}\nb$ df\nFilesystem\n"
+    inputs = read_texts([NodeText("a.txt", "file", text)])
+    assert list(inputs.nodes) == ["a"]
+    assert [(unread.node, unread.number) for unread in inputs.unread] == [("b", 5)]

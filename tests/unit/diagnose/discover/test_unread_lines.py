@@ -25,7 +25,7 @@ def test_unread_lines_are_counted(discover: Discover) -> None:
     """One fact for all files names the first line; blank lines and rules are no lines."""
     Path("n1.txt").write_text(f"{IBSTAT}\n  \n-----\n")
     Path("n2.txt").write_text(f"$ df\nFilesystem  1K-blocks\n$ ibstat\n{IBSTAT}  what is this\n")
-    Path("n10.txt").write_text(f"{IBSTAT}and this\n")
+    Path("n10.txt").write_text(f"{IBSTAT}  and this\n")
     (finding,) = unread(discover, "n1.txt", "n10.txt", "n2.txt")
     assert (finding["level"], finding["code"]) == ("info", "LinesUnread")
     assert finding["text"] == (
