@@ -59,6 +59,22 @@ def test_a_screen_reader_hears_the_verdict(visit: Visit) -> None:
     expect(visit.page.locator("#announcement")).to_have_text("Pod lab/equipped: equipped for RDMA")
 
 
+def test_the_same_preview_again_leaves_open_what_is_open(visit: Visit) -> None:
+    """Somebody presses the button after the page has shown the result by itself."""
+    visit.preview(RDMA_OFF)
+    meanings = visit.result.locator("details:has(dl)")
+    meanings.evaluate("details => { details.open = true; }")
+    number = len(visit.requests)
+    with visit.page.expect_response(lambda response: "/preview" in response.url):
+        visit.button("Preview").click()
+    expect(visit.page.locator("#result")).to_have_attribute("aria-busy", "false")
+    assert len(visit.requests) == number + 1
+    assert meanings.evaluate("details => details.open") is True
+    visit.preview(FOREIGN_NIC)
+    expect(visit.result.locator("dt").first).to_have_text("ForeignNIC")
+    assert meanings.evaluate("details => details.open") is False
+
+
 def test_a_code_leads_to_its_explanation(visit: Visit) -> None:
     """The code of the verdict opens and focuses what it means, and leaves the address alone."""
     visit.preview(RDMA_OFF)

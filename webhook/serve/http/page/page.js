@@ -47,6 +47,8 @@ const say = (id, sentence) => { byId(id).textContent = visible(sentence); };
 
 // The request.
 let [aborter, timer] = [new AbortController(), 0];
+// The input and the answer that the result shows, if any. The same once more leaves open what is open.
+let shown = "";
 /** @returns {Input} */
 const readInput = () => ({ text: textBox.value,
   namespace: (namespace.dataset.typed && namespace.value.trim()) || "default", labeled: labeled.checked,
@@ -67,8 +69,11 @@ async function preview(explicit) {
   const answer = await fetch(previewAddress(input), { method: "POST", body, headers, signal })
     .then(async (response) => ({ response, text: await response.text() })).catch(() => null);
   if (signal.aborted) return;
-  if (answer) showAnswer(answer.response, answer.text, input);
+  const pair = answer && JSON.stringify([input, answer.response.status, answer.text]);
+  if (pair && pair === shown) result.setAttribute("aria-busy", "false");
+  else if (answer) showAnswer(answer.response, answer.text, input);
   else showProblem(WORDS.unreachable, button("Try again", () => preview(true)));
+  shown = pair ?? "";
   if (explicit) (result.querySelector(".pods, .card") ?? result).scrollIntoView({ block: "nearest" });
 }
 
@@ -109,6 +114,7 @@ function select(box, line, column) {
 /** @param {string} spoken @param {Child[]} parts */
 function show(spoken, ...parts) {
   const hadFocus = result.contains(document.activeElement);
+  shown = "";
   result.replaceChildren(el("div", {}, ...parts));
   const heading = result.querySelector("h2");
   if (hadFocus && heading) {
