@@ -89,7 +89,11 @@ def read_texts(texts: Iterable[NodeText]) -> ReadInputs:
         }
         for node, parts in parts_by_node.items():
             cuts += (CutOutput(node, text.name, cut) for part in parts for cut in part.cuts)
-            unread += (UnreadLine(node, text.name, *line) for part in parts for line in part.unread)
+            unread += (
+                UnreadLine(node, text.name, *line, part.output.exit_status not in (0, None))
+                for part in parts
+                for line in part.unread
+            )
         failed_here = failed_hosts(text.text)
         failed |= failed_here
         if not by_node and not failed_here:

@@ -36,6 +36,8 @@ class UnreadLine(NamedTuple):
     file: str
     number: int
     text: str
+    #: Whether its command failed, so that it is an error message.
+    is_of_failure: bool = False
 
     @property
     def is_not_opened(self) -> bool:
@@ -46,7 +48,8 @@ class UnreadLine(NamedTuple):
 def unread_findings(lines: Iterable[UnreadLine], answered: Iterable[str]) -> Iterator[Finding]:
     """Yield a finding for all unread lines of nodes that answered, and one for unopened devices.
 
-    A host that did not answer has a finding of its own. A rule of dashes is no line.
+    A host that did not answer has a finding of its own. The message of a command that failed and
+    a rule of dashes are no such lines.
     """
     nodes = frozenset(answered)
     lines = list(lines)
@@ -54,7 +57,9 @@ def unread_findings(lines: Iterable[UnreadLine], answered: Iterable[str]) -> Ite
     unread = [
         line
         for line in lines
-        if line.node in nodes and not line.is_not_opened and _HAS_WORD.search(line.text)
+        if line.node in nodes
+        and not (line.is_of_failure or line.is_not_opened)
+        and _HAS_WORD.search(line.text)
     ]
     if not_opened:
         count = counted(_distinct(not_opened), "time")

@@ -85,3 +85,25 @@ def test_lines_of_hosts_that_did_not_answer_are_no_news(discover: Discover) -> N
     """The error about the host has the reason."""
     text = f"gpu-01 | CHANGED | rc=0 >>\n{IBSTAT}gpu-03 | FAILED | rc=127 >>\nibstat: not found\n"
     assert unread(discover, "-", stdin=text) == []
+
+
+@pytest.mark.parametrize(("status", "codes"), [(0, ["LinesUnread"]), (1, [])])
+def test_the_message_of_a_command_that_failed_is_no_news(
+    discover: Discover, status: int, codes: list[str]
+) -> None:
+    """The script of discover runs every tool that a node has, and some fail there."""
+    text = (
+        "### rdma-webhook discover: 2\n### host: n1\n### ran: ibstat (exit 0)\n"
+        f"{IBSTAT}### ran: rdma link (exit {status})\nFailed to open NETLINK_RDMA socket\n### end\n"
+    )
+    assert [finding["code"] for finding in unread(discover, "-", stdin=text)] == codes
+
+
+def test_an_unopened_device_counts_although_its_command_failed(discover: Discover) -> None:
+    """As ibv_devinfo fails then."""
+    text = (
+        "### rdma-webhook discover: 2\n### host: n1\n### ran: ibstat (exit 0)\n"
+        f"{IBSTAT}### ran: ibv_devinfo (exit 1)\nFailed to open device\n### end\n"
+    )
+    (finding,) = unread(discover, "-", stdin=text)
+    assert finding["text"] == "ibv_devinfo could not open a device (1 time)"
