@@ -28,7 +28,7 @@ class CutOutput(NamedTuple):
 
 
 def cut_texts(part: NodeOutput, reading: Reading, *, is_last: bool) -> Iterator[str]:
-    """Describe what is cut in a part of a text; `is_last` among those of its node.
+    """Describe what is cut in a part of a text; `is_last`: of the parts of its node.
 
     A device counts as cut at the end, or where a command failed; elsewhere, a person may have
     shortened the text.

@@ -154,7 +154,7 @@ _Ports = Mapping[tuple[str, int], PortForm]
 
 
 def _ports(node: NodeForm, left_out: Collection[str | None]) -> _Ports:
-    """Return the ports by device and number, except those of some devices."""
+    """Return the ports by device and number, except for ports of some devices."""
     return {
         (port["device"], port["port"] or 1): port
         for port in node["ports"]
@@ -167,7 +167,7 @@ def _port_order(key: tuple[str, int]) -> tuple[object, ...]:
 
 
 def _devices_without(ports: _Ports, further: _Ports) -> list[str]:
-    """Return the devices of ports that are not among those of the further ones."""
+    """Return the devices of ports that have no port among the further ones."""
     return sorted(
         {device for device, _ in ports} - {device for device, _ in further}, key=natural_key
     )
@@ -202,7 +202,7 @@ def _are_disputed(node: NodeForm) -> bool:
 
 
 def _gpu_level(before: Sequence[GpusForm], now: Sequence[GpusForm]) -> Level | None:
-    """Return the level of a change; None if there is none, or if it is not known."""
+    """Return the level of a change; None without a change, or if it is not known."""
     old_counts, new_counts = _counts(before), _counts(now)
     old_sum, new_sum = _total(before), _total(now)
     if old_sum is not None and new_sum is not None and old_sum != new_sum:

@@ -23,7 +23,7 @@ _AMD_PRODUCTS = {
 
 
 def is_gpu(pci_class: int | None, vendor_id: int | None) -> bool:
-    """Return whether a PCI function is a GPU for computing; the display of a BMC is none."""
+    """Return whether a PCI function is a GPU for computing; the display of a BMC is not."""
     of_amd = vendor_id == AMD_ID and pci_class in (_ACCELERATOR, _DISPLAY)
     return pci_class == _THREE_D or of_amd
 

@@ -117,7 +117,7 @@ def bandwidth_text(measurement: Measurement) -> str:
     return "The collective ran" if gbps is None else f"Bus bandwidth {_gigabytes(gbps)}"
 
 
-def below_one_port(measurement: Measurement, rate: PortRate | None) -> str:
+def below_a_port(measurement: Measurement, rate: PortRate | None) -> str:
     """Return a sentence if the bandwidth of a collective is below that of one port, or ""."""
     gbps = measurement.best_gbps
     if gbps is None or rate is None or measurement.test not in _WHOLE_NODE:

@@ -1,6 +1,6 @@
 """A matrix from files: the outputs of pairs of nodes that a job of Slurm, say, has measured.
 
-A file has a pair in its name, as those of `verify run --logs` have, or a line above each output:
+A file has a pair in its name, as from `verify run --logs`, or a line above each output:
 
     gpu-01_gpu-02.txt      # gpu-01 -> gpu-02
 """
@@ -66,7 +66,7 @@ def _pair_of_name(file: str) -> NodePair | None:
 
 
 def report_on_pairs(outputs: Iterable[PairOutput], rate: PortRate | None, fabric: str) -> RunReport:
-    """Grade the outputs, each also by those of the other pairs."""
+    """Grade the outputs, each also by the other pairs."""
     graded = [(output, result) for output in outputs for result in _results(output, rate)]
     compared = flag_outliers([result for _, result in graded])
     results: dict[NodePair, list[BenchmarkResult]] = {}

@@ -15,7 +15,7 @@ from webhook.diagnose.tools.logs import LogReport
 from webhook.diagnose.verify.collective import (
     COLLECTIVE_CODES,
     bandwidth_text,
-    below_one_port,
+    below_a_port,
     grade_over_rdma,
 )
 from webhook.diagnose.verify.results import (
@@ -294,7 +294,7 @@ def _collective(measurement: Measurement, context: RunContext) -> BenchmarkResul
         return grade_over_rdma(measurement, log, context.rate)
     else:
         text = f"{start}; the output does not show which network was used."
-        text += below_one_port(measurement, context.rate)
+        text += below_a_port(measurement, context.rate)
         finding = TRANSPORT_UNKNOWN.finding("unsure", text)
     layer: Layer | None = "nccl" if finding.level == "error" else None
     return BenchmarkResult(finding, gbps=gbps, layer=layer)

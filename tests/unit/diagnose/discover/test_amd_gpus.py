@@ -119,7 +119,7 @@ def test_one_node_object_speaks_for_all() -> None:
 
 
 def test_two_products_are_told_apart_by_amds_label() -> None:
-    """The values of the label are those of the nodes, not the report's spelling."""
+    """The label has the spelling of the nodes, not of the report."""
     values = {"n1": "AMD_Instinct_MI300X_OAM", "n2": "AMD_Instinct_MI325X_OAM"}
     cluster_nodes = {
         name: KubeNode(name, {LABEL: value}, {"amd.com/gpu": 8}) for name, value in values.items()

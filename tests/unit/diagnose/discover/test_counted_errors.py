@@ -84,7 +84,7 @@ def test_a_counter_at_its_maximum_no_longer_grows(counter: str, maximum: int) ->
 
 
 def test_the_counters_are_ranked() -> None:
-    """First those at their maximum, then those of most ports, then by name."""
+    """Counters at their maximum come first, then counters of many ports, then by name."""
     counts = {
         ("mlx5_0", "port_rcv_errors"): 1,
         ("mlx5_1", "port_rcv_errors"): 1,

@@ -155,7 +155,7 @@ def test_a_port_without_a_number_is_the_first() -> None:
 
 
 def test_hcas_came_or_went() -> None:
-    """Those that went are an error, those that came a fact; each list is in natural order."""
+    """HCAs that went are an error, new HCAs a fact; each list is in natural order."""
     stays = port("mlx5_0")
     two = [stays, port("mlx5_10"), port("mlx5_9")]
     assert of_port(two, stays) == [
@@ -297,7 +297,7 @@ def test_a_name_may_have_a_domain() -> None:
 
 
 def test_nodes_with_the_same_change_share_a_finding() -> None:
-    """All findings of a discovery are sorted by level, with those of drift among them."""
+    """All findings of a discovery are sorted by level, also those about drift."""
     old, new = observed(port("mlx5_0", firmware="1")), observed(port("mlx5_0", firmware="2"))
     earlier = form(dict.fromkeys("abd", old))
     nodes = {"a": new, "b": new, "c": new}
@@ -410,7 +410,7 @@ def test_standard_input_is_read_only_once(discover: Discover) -> None:
 
 
 def test_files_of_other_versions_are_read() -> None:
-    """Keys that an earlier version lacked are unknown; those that a later one added are ignored."""
+    """Keys that an earlier version lacked are unknown; keys that a later one added are ignored."""
     earlier = {"nodes": [{"name": "a", "later": 1, "gpus": [{"product": None, "count": 8, "x": 1}],
                           "ports": [{"device": "mlx5_0", "firmware": "1", "new": {}}]}],
                "version": 7}  # fmt: skip

@@ -59,7 +59,7 @@ def test_nodes_with_other_findings_are_apart() -> None:
 
 
 def test_nodes_with_the_same_kinds_of_findings_are_together() -> None:
-    """The sentences may differ, as those of iblinkinfo do: a mark has all of them."""
+    """The sentences may differ, as with iblinkinfo: a mark has all of them."""
     nodes = {f"n{at}": pair(cable("mlx5_0", f"Could be {1 + at % 2}X")) for at in range(5)}
     ((names, group),) = marked(discovered(nodes)).items()
     assert names == "n0 n1 n2 n3 n4"

@@ -105,7 +105,7 @@ def test_a_shell_says_that_a_process_was_killed(line: str) -> None:
     ],
 )
 def test_the_status_of_a_transfer_names_the_cause(status: int, name: str | None) -> None:
-    """The numbers are those of ibv_wc_status; any other has its number in the line."""
+    """The numbers come from ibv_wc_status; any other has its number in the line."""
     perftest = [
         f" Failed status {status}: wr_id 0 syndrom 0x88",
         f" Failed status {status} (some error): wr_id 0 syndrom 0x88",

@@ -1,4 +1,4 @@
-"""A matrix from files, for those who measured pairs of nodes by another launcher."""
+"""A matrix from files, for people who measured pairs of nodes by another launcher."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RATE = PortRate(100, "--rate 100")
     ],
 )
 def test_names(name: str, pair: tuple[str, str] | None) -> None:
-    """The names are those of `verify run --logs`, or have a word between the nodes."""
+    """The names are like the ones by `verify run --logs`, or have a word between the nodes."""
     outputs = pair_outputs(name, "x\n")
     assert [tuple(output.pair) for output in outputs] == ([pair] if pair else [])
 

@@ -40,7 +40,7 @@ def test_each_minimum(minimum: PublishedMinimum) -> None:
 
 
 def test_the_amounts() -> None:
-    """Those of perftest are in Gb/s, those of nccl-tests in GB/s."""
+    """The amounts for perftest are in Gb/s, for nccl-tests in GB/s."""
     assert "the 380 Gb/s of" in judged(GPU + bandwidth(row(390)), H100).finding.text
     job = nccl_job(test="all_gather_perf", gbytes="390") + nccl_log(8)
     assert "the 250 GB/s of" in judged(job, "a3-ultragpu-8g").finding.text

@@ -70,7 +70,7 @@ class UcxCommands:
 
     @property
     def _settings(self) -> list[tuple[str, str]]:
-        """All settings that count; those of a command override what the shell exports."""
+        """All settings that count; a command's settings override what the shell exports."""
         overridden = {name for name, _ in self._of_commands}
         return [
             *self._of_commands,

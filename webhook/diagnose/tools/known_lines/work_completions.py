@@ -3,7 +3,7 @@
     Failed status 12: wr_id 0 syndrom 0x81
     NET/IB: Got completion from peer 10.2.0.5<3309> with status=IBV_WC_RETRY_EXC_ERR(12) opcode=...
 
-The statuses are those of rdma-core, libibverbs/verbs.h (`ibv_wc_status`); ibv_poll_cq(3) has their
+The statuses come from rdma-core, libibverbs/verbs.h (`ibv_wc_status`); ibv_poll_cq(3) has their
 names. Older versions of NCCL print `error 12`, others `status=12`.
 """
 
