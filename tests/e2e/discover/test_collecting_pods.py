@@ -122,7 +122,8 @@ def test_the_logs_are_read_as_a_node(collected: str) -> None:
     assert ran.code == 1
     (node,) = ran.form["nodes"]
     assert node["name"] == REAL
-    (finding,) = ran.form["findings"]
+    # kubectl complains about a pod on a node that does not exist, and discover quotes that.
+    (finding,) = (entry for entry in ran.form["findings"] if entry["code"] != "LinesUnread")
     assert finding["code"] == "NodeWithoutRdmaDevice"
     assert finding["location"] == {"nodes": [REAL]}
 
