@@ -124,7 +124,7 @@ def html_code(code: str) -> str:
 
 
 def remedy(finding: Finding) -> str:
-    """Return the remedy as a paragraph; "" if there is none."""
+    """Return the remedy as a paragraph, or "" if the finding has no remedy."""
     return f'<p class="remedy">{html_sentence(finding.remedy)}</p>' if finding.remedy else ""
 
 

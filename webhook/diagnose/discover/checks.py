@@ -60,14 +60,15 @@ NODES_SLOWER = Code(
 def outside_fabrics(node_ports: NodePorts) -> Iterator[Finding]:
     """Yield why a node is in no fabric, and its cards without an RDMA device."""
     node = node_ports.node
-    if not any(port.device for port in node.ports):
+    has_device = any(port.device for port in node.ports)
+    if not has_device:
         text = f"no tool shows an RDMA device{_cards_text(node)}"
         yield NODE_WITHOUT_RDMA_DEVICE.finding("error", text, location=node_ports.location())
     elif node_ports.card_kind is None:
         text = "no tool shows the link layer of any port, so discover assigns no fabric"
         yield LINK_LAYER_UNKNOWN.finding("error", text, location=node_ports.location())
     for port in node.ports:
-        if port.device is None and any(other.device for other in node.ports):
+        if port.device is None and has_device:
             text = f"{port.model or 'a card'} at {port.pci} has no RDMA device"
             yield CARD_WITHOUT_RDMA_DEVICE.finding("warning", text, location=node_ports.location())
 

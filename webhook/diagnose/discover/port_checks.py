@@ -245,7 +245,7 @@ def devices_missing(plan: FabricPlan) -> Iterator[Finding]:
 
 
 def _missing(names: set[str], complete: Sequence[set[str]]) -> str:
-    """Name the devices that all complete nodes have in addition; "" if there is none."""
+    """Name the devices that only the complete nodes have, or return "" if nothing is missing."""
     missing = sorted(set.intersection(*complete) - names, key=natural_key)
     verb = "is" if len(missing) == 1 else "are"
     return f"{shortened_list(missing)} {verb} missing: " if missing else ""

@@ -70,8 +70,8 @@ class BlockFormat(NamedTuple):
     #: Keys that another tool also writes, and their columns in this tool's output. If the
     #: indentation is lost, only the open block shows whose they are.
     columns: Mapping[str, range] = MappingProxyType({})
-    #: The first keys of a device, all of which a person who filters lines would not keep; then a
-    #: device without any of the last keys, or without ports, is cut.
+    #: The first keys of a device. A person who filters lines would not keep all of them; so a
+    #: device that has them all, but none of the last keys or no ports, is cut.
     first_keys: frozenset[str] = frozenset()
     last_device_key: str = ""
     last_port_keys: frozenset[str] = frozenset()
