@@ -87,6 +87,7 @@ def test_a_code_leads_to_its_explanation(visit: Visit) -> None:
     back.press("Enter")
     expect(visit.button("NcclIbDisabled").first).to_be_focused()
     visit.preview(FOREIGN_NIC)
+    expect(visit.result.locator("dt").first).to_have_text("ForeignNIC")
     visit.result.locator("details:has(dl)").evaluate("details => { details.open = true; }")
     back.press("Enter")
     expect(visit.headline).to_be_focused()

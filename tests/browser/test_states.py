@@ -75,10 +75,10 @@ def test_a_later_text_replaces_an_earlier_request(visit: Visit) -> None:
         pending.append(route)
 
     visit.page.route("**/preview?*", hold)
-    visit.preview(INVALID)
+    visit.request(INVALID)
     expect(visit.result).to_have_attribute("aria-busy", "true")
     with visit.page.expect_event("requestfailed"):
-        visit.preview(EQUIPPED)
+        visit.request(EQUIPPED)
     expect(visit.result).to_have_attribute("aria-busy", "true")
     expect(visit.headline).to_have_count(0)
     pending[-1].continue_()

@@ -100,10 +100,15 @@ class Visit:
         """Return the button with this name."""
         return self.page.get_by_role("button", name=name, exact=True)
 
-    def preview(self, text: str) -> None:
-        """Enter a text, and press the button; the caller waits for what should appear."""
+    def request(self, text: str) -> None:
+        """Enter a text, and press the button."""
         self.text_box.fill(text)
         self.button("Preview").click()
+
+    def preview(self, text: str) -> None:
+        """Request a preview, and wait until the result of an earlier text is replaced."""
+        self.request(text)
+        expect(self.page.locator("#result")).to_have_attribute("aria-busy", "false")
 
     def paste(self, text: str) -> None:
         """Replace the text by a long one, which `fill` would enter much more slowly."""
