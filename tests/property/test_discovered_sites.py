@@ -48,6 +48,7 @@ _PORTS = st.builds(
     device_id=st.none() | st.sampled_from([0x101B, 0x101C, 0x1021, 0x1015]),
     firmware=st.none() | st.sampled_from(["20.31.1014", "28.39.1002"]),
     numa=st.none() | st.sampled_from([-1, 0, 1]),
+    mtu=st.none() | st.sampled_from([1024, 4096]),
 )
 _CARDS = st.builds(
     CardObservation, _ORIGINS, _PCI, st.just(0x0207), st.just(0x15B3), st.sampled_from([0x1021])
@@ -74,7 +75,9 @@ _GIDS = st.builds(
     _DEVICES,
     st.sampled_from([1, 2]),
     st.integers(0, 3),
-    st.just("fe80:0000:0000:0000:a088:c203:0012:3456"),
+    st.sampled_from(
+        ["fe80:0000:0000:0000:a088:c203:0012:3456", "0000:0000:0000:0000:0000:ffff:0a00:0004"]
+    ),
     st.none() | st.sampled_from(["v1", "v2"]),
     st.none() | st.sampled_from(["ib0", "ens1"]),
 )
@@ -177,7 +180,7 @@ def _has_ethernet_gid(observations: list[Any], port: MergedPort) -> bool:
 
 
 _FIELDS = ("device", "port", "state", "link_layer", "rate_gbps", "pci", "firmware", "numa",
-           "device_id", "vendor_id")  # fmt: skip
+           "device_id", "vendor_id", "mtu")  # fmt: skip
 
 
 def _shown(observations: list[Any], port: MergedPort, field: str) -> set[Any]:

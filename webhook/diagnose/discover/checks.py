@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from webhook.diagnose.discover.consistency import different_gids, different_mtus
 from webhook.diagnose.discover.counted_errors import bad_counters
 from webhook.diagnose.discover.groups import Group
 from webhook.diagnose.discover.plan import FabricPlan
@@ -196,6 +197,8 @@ _CHECKS: tuple[Callable[[FabricPlan], Iterable[Finding]], ...] = (
     exclusive_devices,
     ports_never_up,
     unknown_states,
+    different_mtus,
+    different_gids,
     different_firmware,
     different_drivers,
     bad_cables,

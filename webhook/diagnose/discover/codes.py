@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from webhook.diagnose.discover.checks import NODE_CODES
 from webhook.diagnose.discover.cluster import CLUSTER_CODES
+from webhook.diagnose.discover.consistency import CONSISTENCY_CODES
 from webhook.diagnose.discover.cut_outputs import OUTPUT_CUT
 from webhook.diagnose.discover.drift import DRIFT_CODES
 from webhook.diagnose.discover.expected import HCA_COUNT_DIFFERS, NODE_COUNT_DIFFERS
@@ -17,6 +18,7 @@ from webhook.model.finding import Code
 
 CODES: tuple[Code, ...] = (
     *PORT_CODES,
+    *CONSISTENCY_CODES,
     *NODE_CODES,
     TOOLS_DISAGREE,
     GPU_PRODUCT_DIFFERS,

@@ -9,6 +9,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from webhook.diagnose.discover.consistency import (
+    GID_INDEX_DIFFERS,
+    MTU_DIFFERS,
+    ROCE_GID_LINK_LOCAL,
+    ROCE_GID_NOT_IPV4,
+)
 from webhook.diagnose.discover.counted_errors import (
     PORT_ERRORS_COUNTED,
     counter_of,
@@ -55,6 +61,10 @@ _WORDS = {
     PORT_ERRORS_COUNTED.code: "errors counted",
     CABLE_BELOW_CAPABILITY.code: "cable",
     ROCE_GID_MISSING.code: "no RoCE v2 GID",
+    ROCE_GID_LINK_LOCAL.code: "only link-local GIDs",
+    ROCE_GID_NOT_IPV4.code: "no GID over IPv4",
+    GID_INDEX_DIFFERS.code: "odd GID index",
+    MTU_DIFFERS.code: "odd MTU",
     FIRMWARE_DIFFERS.code: "odd firmware",
     TOOLS_DISAGREE.code: "tools disagree",
     PORT_STATE_CHANGED.code: "",

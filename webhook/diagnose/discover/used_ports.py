@@ -207,4 +207,4 @@ def _devices(plan: FabricPlan) -> set[str]:
 def most_common(values: Iterable[_Frequent]) -> _Frequent:
     """Return the most frequent value; of several, the greatest."""
     counted = Counter(values)
-    return max(counted, key=lambda value: (counted[value], str(value)))
+    return max(counted, key=lambda value: (counted[value], value))

@@ -49,8 +49,15 @@ def _counter() -> CounterObservation:
     return CounterObservation(_ORIGIN, "mlx5_0", 1, "symbol_error", 1)
 
 
-def _gid() -> GidObservation:
-    return GidObservation(_ORIGIN, "mlx5_0", 1, 0, "fe80::1", "v1")
+def _gid(index: int = 0, gid: str = "fe80::1", version: str = "v1") -> GidObservation:
+    return GidObservation(_ORIGIN, "mlx5_0", 1, index, gid, version)
+
+
+def _roce(index: int, gid: str) -> list[SourcedObservation]:
+    return observed(ethernet("mlx5_0"), _gid(index, gid, "v2"), gpus())
+
+
+_IPV4, _IPV6 = "0000:0000:0000:0000:0000:ffff:0a00:0004", "2001:0db8::4"
 
 
 class Faulty(NamedTuple):
@@ -80,6 +87,13 @@ FAULTY = (
     Faulty("CardMissing", "error", _ON_N1, {"n1": _NODE, "n2": _TWO_PORTS, "n3": _TWO_PORTS}),
     Faulty("RoceGidMissing", "error", _AT_PORT,
            {"n1": observed(ethernet("mlx5_0"), _gid(), gpus())}),
+    Faulty("MtuDiffers", "warning", _AT_PORT,
+           {"n1": observed(port("mlx5_0", mtu=1024), gpus()),
+            "n2": observed(port("mlx5_0", mtu=4096), gpus())}),
+    Faulty("RoceGidLinkLocal", "warning", _AT_PORT, {"n1": _roce(1, "fe80::1")}),
+    Faulty("RoceGidNotIpv4", "warning", _AT_PORT, {"n1": _roce(3, _IPV6), "n2": _roce(3, _IPV4)}),
+    Faulty("GidIndexDiffers", "warning", _AT_PORT,
+           {"n1": _roce(5, _IPV4), "n2": _roce(3, _IPV4)}),
     Faulty("FirmwareDiffers", "warning", _ON_N1,
            {"n1": observed(port("mlx5_0", firmware="20.28.1002"), gpus()),
             "n2": observed(port("mlx5_0", firmware="20.31.1014"), gpus())}),

@@ -663,6 +663,13 @@ def test_a_missing_card_is_an_error() -> None:
     ]
 
 
+def test_of_two_nodes_the_one_with_fewer_than_ten_cards_lacks_some() -> None:
+    """Counts are compared as numbers: ten devices are more than eight."""
+    ten, eight = (observed(*(port(f"mlx5_{at}") for at in range(of)), gpus()) for of in (10, 8))
+    (text,) = messages(discovered({"n1": ten, "n2": eight}), "error")
+    assert text.startswith("n2: mlx5_8, mlx5_9 are missing: only 8 of ")
+
+
 def test_the_number_of_missing_cards_is_in_the_text() -> None:
     """A node may have several of the devices, or none of them."""
     names = ("mlx5_0", "mlx5_1", "mlx5_2")
