@@ -20,6 +20,7 @@ from webhook.model.names import counted, natural_key
 from webhook.model.nodes import Node, NodeGroup, comparable_value, groups_of_nodes
 from webhook.model.pod import Pod, at
 from webhook.model.resources import is_gpu, is_rdma, scheduler_requests
+from webhook.model.unlisted_devices import unlisted_devices
 
 # Nodes that belong to no fabric, or to several, and the reasons.
 
@@ -203,10 +204,12 @@ class FabricInventory(NamedTuple):
 
     fabrics: tuple[FabricCapacity, ...]
     unassigned_nodes: tuple[UnassignedNodes, ...]
-    #: The number of all nodes, and of those that `may_belong_to_fabric` rejects: they offer no GPU
-    #: and no RDMA resource, listed in the configuration or not, and fit no label of a fabric.
+    #: The number of all nodes, and of those that `may_belong_to_fabric` rejects: they fit no label
+    #: of a fabric, and offer no GPU and no RDMA resource, or only such as no fabric lists.
     nodes: int
     unrelated_nodes: int
+    #: Accelerators and NICs of unrelated nodes → the number of nodes that offer them.
+    unlisted_devices: Mapping[str, int] = {}
 
     @property
     def is_healthy(self) -> bool:
@@ -228,6 +231,11 @@ def build_inventory(
     groups = groups_of_nodes(
         {name: nodes[name] for name in sorted(nodes, key=natural_key)}, configuration
     )
+    unrelated = [
+        group
+        for group in groups
+        if not group.fabric_names and not may_belong_to_fabric(group, configuration)
+    ]
     return FabricInventory(
         fabrics=tuple(
             _capacity(
@@ -240,11 +248,8 @@ def build_inventory(
         ),
         unassigned_nodes=unassigned_nodes(groups, configuration),
         nodes=len(nodes),
-        unrelated_nodes=sum(
-            len(group.names)
-            for group in groups
-            if not group.fabric_names and not may_belong_to_fabric(group, configuration)
-        ),
+        unrelated_nodes=sum(len(group.names) for group in unrelated),
+        unlisted_devices=unlisted_devices(unrelated, configuration),
     )
 
 

@@ -426,8 +426,39 @@ def test_a_node_that_fits_two_fabrics_says_what_they_have_in_common() -> None:
     assert unassigned(build({"n": volta()}, fabrics(*twice))).why == expected
 
 
+def offering(**amounts: int) -> Node:
+    """Make a node that offers resources; `amd_com__nic=8` is amd.com/nic."""
+    names = {key.replace("__", "/").replace("_", "."): count for key, count in amounts.items()}
+    return node_of({"metadata": {}, "status": {"allocatable": names, "conditions": READY}})
+
+
+def test_devices_that_no_fabric_lists_are_counted() -> None:
+    """GPUs of other vendors, other accelerators, and NICs by the globs of ours and of the site."""
+    nodes = {
+        "m1": offering(amd_com__gpu=8, amd_com__nic=8),
+        "m2": offering(amd_com__gpu=8, amd_com__nic=8, example_com__fpga=1),
+        "e": offering(vpc_amazonaws_com__efa=32, habana_ai__gaudi=8, example_com__ipu=4),
+        "p": node(p100=8),
+        "cp": node(),
+        "a": volta(),
+    }
+    inventory = build(nodes, fabrics(V100, foreign_resources=("*/fpga",)))
+    assert inventory.unrelated_nodes == 5
+    assert dict(inventory.unlisted_devices) == {
+        "amd.com/gpu": 2,
+        "amd.com/nic": 2,
+        "example.com/fpga": 1,
+        "habana.ai/gaudi": 1,
+        "nvidia.com/p100": 1,
+        "vpc.amazonaws.com/efa": 1,
+    }
+    assert list(inventory.unlisted_devices) == sorted(inventory.unlisted_devices)
+    assert inventory.is_healthy
+    assert build({"a": volta(p100=8)}, fabrics(V100)).unlisted_devices == {}
+
+
 def test_nodes_that_no_fabric_means_are_counted() -> None:
-    """They offer no GPU and no RDMA resource, and fit no label of a fabric."""
+    """They offer no GPU and no RDMA resource of a fabric, and fit no label of one."""
     others = {"cp": node(labels={"role": "x"}), "p": node(p100=8)}
     inventory = build({"a": volta(), **others}, fabrics(V100))
     assert (

@@ -113,7 +113,9 @@ class FabricsForm(TypedDict):
     nodes: int
     """The number of all nodes."""
     otherNodes: int
-    """The number of nodes that offer no GPU or RDMA resource, and have no label of a fabric."""
+    """The number of nodes without a GPU, an RDMA resource and a label of a fabric."""
+    unlistedDevices: dict[str, int]
+    """Accelerator or NIC that no fabric lists: the number of these nodes that offer it."""
 
 
 def fabrics_form(inventory: FabricInventory) -> FabricsForm:
@@ -124,6 +126,7 @@ def fabrics_form(inventory: FabricInventory) -> FabricsForm:
         findings=[finding_form(finding) for finding in inventory.findings],
         nodes=inventory.nodes,
         otherNodes=inventory.unrelated_nodes,
+        unlistedDevices=dict(inventory.unlisted_devices),
     )
 
 

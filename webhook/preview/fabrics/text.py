@@ -8,10 +8,12 @@ from webhook.model.fabric import CompiledConfiguration, Fabric
 from webhook.model.fabric_findings import without_nodes
 from webhook.model.finding import Finding
 from webhook.model.inventory import FabricCapacity, FabricInventory
-from webhook.model.names import counted, shortened_list
+from webhook.model.names import counted, first_names, shortened_list
 from webhook.text.findings import text_with_nodes
 from webhook.text.terminal import Sheet, Span, TableColumn, write_finding
 
+#: How many devices that no fabric lists are named.
+_MAX_DEVICES = 8
 _HEADINGS = ("fabric", "nodes", "GPUs", "RDMA resources")
 
 
@@ -100,11 +102,17 @@ def _node_counts(inventory: FabricInventory) -> str:
 
 def _node_count_sentences(inventory: FabricInventory) -> Iterator[str]:
     yield f"{counted(inventory.nodes, 'node')} in total"
-    if inventory.unrelated_nodes:
-        offer, match = (
-            ("offers", "matches") if inventory.unrelated_nodes == 1 else ("offer", "match")
-        )
-        yield (
-            f"({inventory.unrelated_nodes} of them {offer} no GPU and no RDMA resource, and "
-            f"{match} no fabric's labels)"
-        )
+    if not inventory.unrelated_nodes:
+        return
+    offer, match = ("offers", "matches") if inventory.unrelated_nodes == 1 else ("offer", "match")
+    listed = " that a fabric lists" if inventory.unlisted_devices else ""
+    yield (
+        f"({inventory.unrelated_nodes} of them {offer} no GPU and no RDMA resource{listed}, and "
+        f"{match} no fabric's labels{_unlisted(inventory.unlisted_devices)})"
+    )
+
+
+def _unlisted(devices: Mapping[str, int]) -> str:
+    """Return the devices that no fabric lists: "; no fabric lists amd.com/gpu (2 nodes)"."""
+    names = [f"{name} ({counted(nodes, 'node')})" for name, nodes in devices.items()]
+    return f"; no fabric lists {first_names(names, max_names=_MAX_DEVICES)}" if names else ""

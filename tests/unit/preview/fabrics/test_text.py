@@ -100,6 +100,21 @@ def test_without_pods_the_free_amounts_are_left_out() -> None:
     )
 
 
+def test_devices_that_no_fabric_lists_are_named() -> None:
+    """A node with a NIC that no fabric lists has one, so the line does not deny it."""
+    devices = {"amd.com/gpu": 2, "vpc.amazonaws.com/efa": 1}
+    inventory = FabricInventory((), (), 5, 5, devices)
+    assert fabrics_text(inventory, width=300).splitlines()[-1] == (
+        "5 nodes in total (5 of them offer no GPU and no RDMA resource that a fabric lists, and "
+        "match no fabric's labels; no fabric lists amd.com/gpu (2 nodes), vpc.amazonaws.com/efa "
+        "(1 node))"
+    )
+    many = FabricInventory((), (), 1, 1, {f"amd.com/{letter}": 1 for letter in "abcdefghi"})
+    line = fabrics_text(many, width=500).splitlines()[-1]
+    assert line.endswith("amd.com/h (1 node) and 1 more)")
+    assert fabrics_form(many)["unlistedDevices"]["amd.com/i"] == 1
+
+
 def test_nodes_outside_are_named_as_in_the_table() -> None:
     """Three and a count; all of them with `wide`."""
     outside = UnassignedNodes(NODES, (), "", "there are no fabrics")
