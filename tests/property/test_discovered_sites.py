@@ -49,6 +49,7 @@ _PORTS = st.builds(
     firmware=st.none() | st.sampled_from(["20.31.1014", "28.39.1002"]),
     numa=st.none() | st.sampled_from([-1, 0, 1]),
     mtu=st.none() | st.sampled_from([1024, 4096]),
+    max_mtu=st.none() | st.just(4096),
 )
 _CARDS = st.builds(
     CardObservation, _ORIGINS, _PCI, st.just(0x0207), st.just(0x15B3), st.sampled_from([0x1021])
@@ -85,8 +86,9 @@ _INTERFACES = st.builds(
     InterfaceObservation,
     _ORIGINS,
     st.sampled_from(["eno1", "bond0", "lo"]),
-    st.just("UP"),
+    st.none() | st.just("UP"),
     st.just(("10.0.0.1/24",)),
+    st.none() | st.sampled_from([1500, 9000]),
 )
 _NODE = st.lists(st.one_of(_PORTS, _PORTS, _CARDS, _GPUS, _NEAR, _GIDS, _INTERFACES), max_size=8)
 _SITES = st.dictionaries(
@@ -180,7 +182,8 @@ def _has_ethernet_gid(observations: list[Any], port: MergedPort) -> bool:
 
 
 _FIELDS = ("device", "port", "state", "link_layer", "rate_gbps", "pci", "firmware", "numa",
-           "device_id", "vendor_id", "mtu")  # fmt: skip
+           "device_id", "vendor_id", "mtu",
+           "max_mtu")  # fmt: skip
 
 
 def _shown(observations: list[Any], port: MergedPort, field: str) -> set[Any]:

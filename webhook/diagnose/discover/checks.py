@@ -9,7 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from webhook.diagnose.discover.consistency import different_gids, different_mtus
+from webhook.diagnose.discover.consistency import (
+    different_gids,
+    different_mtus,
+    mtus_below_interfaces,
+)
 from webhook.diagnose.discover.counted_errors import bad_counters
 from webhook.diagnose.discover.groups import Group
 from webhook.diagnose.discover.plan import FabricPlan
@@ -198,6 +202,7 @@ _CHECKS: tuple[Callable[[FabricPlan], Iterable[Finding]], ...] = (
     ports_never_up,
     unknown_states,
     different_mtus,
+    mtus_below_interfaces,
     different_gids,
     different_firmware,
     different_drivers,

@@ -89,7 +89,8 @@ for device in /sys/class/infiniband/*; do
   none=
   files "$device" . "$device/node_type" "$device/node_guid" "$device/fw_ver" "$device/hca_type" \
     "$device/board_id" "$device/device/vendor" "$device/device/device" "$device/device/numa_node" \
-    "$device"/device/net/*/operstate "$device"/device/net/*/dev_port
+    "$device"/device/net/*/operstate "$device"/device/net/*/dev_port \
+    "$device"/device/net/*/mtu
   for port in "$device"/ports/*; do
     files "$port" . "$port/state" "$port/phys_state" "$port/rate" "$port/link_layer" "$port/lid" \
       "$port/sm_lid"

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from webhook.diagnose.discover.plan import FabricPlan
 from webhook.diagnose.discover.site import MergedNode, MergedPort
 from webhook.diagnose.discover.used_ports import most_common, used_ports
+from webhook.diagnose.tools.hardware import roce_mtu
 from webhook.model.finding import Code, Finding, Location
 from webhook.model.names import enumerated, natural_key, shortened_list
 
@@ -21,6 +22,12 @@ MTU_DIFFERS = Code(
     "RDMA uses another MTU on a port than on the same port of other nodes.",
     "Set the same MTU on all nodes: that of the network interface (RoCE), or that of the subnet "
     "manager's partition (InfiniBand).",
+)
+MTU_BELOW_INTERFACE = Code(
+    "MtuBelowInterface",
+    "RDMA uses a smaller MTU on a RoCE port than the MTU of its network interface allows.",
+    "Set the MTU of the network interface again (ip link set mtu); of a bond, also that of its "
+    "members. Collect the output of all tools at the same time.",
 )
 ROCE_GID_LINK_LOCAL = Code(
     "RoceGidLinkLocal",
@@ -39,7 +46,13 @@ GID_INDEX_DIFFERS = Code(
     "Do not set `qos.gidIndex` or NCCL_IB_GID_INDEX, which would be wrong on some nodes. NCCL 2.26 "
     "or newer finds the index by itself.",
 )
-CONSISTENCY_CODES = (MTU_DIFFERS, ROCE_GID_LINK_LOCAL, ROCE_GID_NOT_IPV4, GID_INDEX_DIFFERS)
+CONSISTENCY_CODES = (
+    MTU_DIFFERS,
+    MTU_BELOW_INTERFACE,
+    ROCE_GID_LINK_LOCAL,
+    ROCE_GID_NOT_IPV4,
+    GID_INDEX_DIFFERS,
+)
 
 #: How many groups of nodes a finding names.
 _NAMED = 3
@@ -67,6 +80,24 @@ def different_mtus(plan: FabricPlan) -> Iterator[Finding]:
                 if mtu != usual
             )
     yield from _findings(MTU_DIFFERS, "the MTU of", deviations)
+
+
+def mtus_below_interfaces(plan: FabricPlan) -> Iterator[Finding]:
+    """Yield a finding for the RoCE ports whose MTU is smaller than their interfaces allow."""
+    deviations: list[_Deviation] = []
+    for ports in _active_ports(plan).values():
+        for node, port in ports:
+            interface_mtu = _interface_mtu(node, port)
+            allowed = min(roce_mtu(interface_mtu), port.max_mtu or 0)
+            if port.link_layer == "Ethernet" and port.mtu is not None and port.mtu < allowed:
+                limit = f"the network interface's {interface_mtu} allows {allowed}"
+                deviations.append(_Deviation(node.name, port, f"is {port.mtu}, but {limit}"))
+    yield from _findings(MTU_BELOW_INTERFACE, "the MTU of", deviations)
+
+
+def _interface_mtu(node: MergedNode, port: MergedPort) -> int:
+    """Return the smallest MTU of a port's network interfaces; 0 if one of them is unknown."""
+    return min((node.interface_mtus.get(netdev, 0) for netdev in port.netdevs), default=0)
 
 
 def _active_ports(plan: FabricPlan) -> dict[str, list[tuple[MergedNode, MergedPort]]]:

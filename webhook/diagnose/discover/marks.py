@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from webhook.diagnose.discover.consistency import (
     GID_INDEX_DIFFERS,
+    MTU_BELOW_INTERFACE,
     MTU_DIFFERS,
     ROCE_GID_LINK_LOCAL,
     ROCE_GID_NOT_IPV4,
@@ -65,6 +66,7 @@ _WORDS = {
     ROCE_GID_NOT_IPV4.code: "no GID over IPv4",
     GID_INDEX_DIFFERS.code: "odd GID index",
     MTU_DIFFERS.code: "odd MTU",
+    MTU_BELOW_INTERFACE.code: "small MTU",
     FIRMWARE_DIFFERS.code: "odd firmware",
     TOOLS_DISAGREE.code: "tools disagree",
     PORT_STATE_CHANGED.code: "",

@@ -56,13 +56,15 @@ def merge_node(
     ports, findings = join_ports(name, [*observations, *listed_devices(observations)])
     properties, differing = _properties(name, observations)
     gpus, gpu_findings = _gpus(name, observations, cluster_node)
+    interfaces = _of_kind(observations, InterfaceObservation)
     node = MergedNode(
         name=name,
         gpus=gpus,
         ports=ports,
         findings=(*findings, *differing, *gpu_findings),
         properties=properties,
-        interfaces=_of_kind(observations, InterfaceObservation),
+        interfaces=tuple(interface for interface in interfaces if interface.state is not None),
+        interface_mtus=_interface_mtus(interfaces),
         distances=_of_kind(observations, DistanceObservation),
         counters=_of_kind(observations, CounterObservation),
         gids=_of_kind(observations, GidObservation),
@@ -108,6 +110,15 @@ def _properties(
             location = Location(nodes=(node,))
             findings.append(disagreement(location, f"the property {name}", result.conflict))
     return properties, findings
+
+
+def _interface_mtus(interfaces: Iterable[InterfaceObservation]) -> dict[str, int]:
+    """Return the MTU of each network interface for which tools show a single one."""
+    mtus: dict[str, set[int]] = {}
+    for interface in interfaces:
+        if interface.mtu is not None:
+            mtus.setdefault(interface.netdev, set()).add(interface.mtu)
+    return {netdev: min(values) for netdev, values in mtus.items() if len(values) == 1}
 
 
 def _has_amd_gpus(

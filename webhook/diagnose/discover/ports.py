@@ -222,7 +222,8 @@ def _merged_port(
     merge = _PortMerge(node, MergedPort(device=device, port=number), of_port)
     ports = [(file, port) for file, port in of_port if isinstance(port, PortObservation)]
     state: PortState | None = merge.field("state", ports, lambda port: port.state)
-    rates = [(file, port) for file, port in ports if _has_meaningful_rate(port)]
+    # The rate of a port that is Down has no meaning.
+    rates = [(file, port) for file, port in ports if port.state in ("Active", None)]
     rate = merge.field("rate_gbps", rates, lambda port: port.rate_gbps)
     has_several_ports = len(_port_numbers(evidence)) > 1
     vendor, device_id = _ids(merge, device, of_port)
@@ -253,6 +254,7 @@ def _merged_port(
             lambda observation: observation.numa,
         ),
         mtu=merge.field("mtu", ports, lambda port: port.mtu),
+        max_mtu=merge.field("max_mtu", ports, lambda port: port.max_mtu),
         virtual=merge.field("virtual", of_port, lambda observation: observation.virtual)
         or (True if card and card.virtual else None),
         sources=tuple(sorted({piece.observation.origin.tool for piece in of_port})),
@@ -279,11 +281,6 @@ def _ids(
 
 def _port_number(piece: _PortEvidence) -> int | None:
     return piece.observation.port if isinstance(piece.observation, PortObservation) else None
-
-
-def _has_meaningful_rate(observation: PortObservation) -> bool:
-    """Return whether the rate of an observation is meaningful: a port that is Down has none."""
-    return observation.state in ("Active", None)
 
 
 def _statements(
@@ -314,6 +311,7 @@ _TOPICS = {
     "firmware": "the firmware of {}",
     "numa": "the NUMA node of {}",
     "mtu": "the MTU of {}",
+    "max_mtu": "the largest MTU of {}",
     "virtual": "the function type of {}",
     "pci": "the PCI address of {}",
     "netdevs": "the network interface of {}",

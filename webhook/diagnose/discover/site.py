@@ -58,6 +58,8 @@ class MergedPort(NamedTuple):
     numa: int | None = None
     #: The MTU that RDMA uses on the port now, in bytes.
     mtu: int | None = None
+    #: The largest MTU that RDMA can use on it.
+    max_mtu: int | None = None
     virtual: bool | None = None
     #: The tools that showed the port, sorted.
     sources: tuple[str, ...] = ()
@@ -144,7 +146,10 @@ class MergedNode(NamedTuple):
     ports: tuple[MergedPort, ...] = ()
     findings: tuple[Finding, ...] = ()
     properties: Mapping[NodeProperty, str] = {}
+    #: Those whose state a tool shows.
     interfaces: tuple[InterfaceObservation, ...] = ()
+    #: Network interface → its MTU in bytes, if all tools agree.
+    interface_mtus: Mapping[str, int] = {}
     distances: tuple[DistanceObservation, ...] = ()
     counters: tuple[CounterObservation, ...] = ()
     gids: tuple[GidObservation, ...] = ()

@@ -257,6 +257,11 @@ _PCIE_OVERHEAD = 24
 #: Overhead of a packet in bytes. RoCE v2: preamble and gap 20, Ethernet 14 and 4, IPv4 20,
 #: UDP 8, BTH 12, ICRC 4. InfiniBand: LRH 8, BTH 12, ICRC 4, VCRC 2.
 _PACKET_OVERHEAD: dict[LinkLayer, int] = {"Ethernet": 82, "InfiniBand": 26}
+#: The MTUs of RDMA, in bytes; any other number is not an MTU.
+RDMA_MTUS = (256, 512, 1024, 2048, 4096)
+#: The largest headers of RDMA in the MTU of a network interface: GRH 40, UDP 8, BTH 12, XRC 4,
+#: AtomicETH 28, ICRC 4.
+_ROCE_HEADERS = 96
 
 
 class LinkCapacity(NamedTuple):
@@ -277,6 +282,14 @@ def data_rate(rate_gbps: float, link_layer: LinkLayer | None) -> float:
     if rate_gbps in _FDR:
         return rate_gbps * 54.5 / 56
     return rate_gbps
+
+
+def roce_mtu(interface_mtu: int) -> int:
+    """Return the largest RDMA MTU in packets of a network interface's MTU; 0 below 352 bytes.
+
+    Source: Linux, include/rdma/ib_addr.h, iboe_get_mtu.
+    """
+    return max((mtu for mtu in RDMA_MTUS if mtu + _ROCE_HEADERS <= interface_mtu), default=0)
 
 
 def payload_share(mtu: int, link_layer: LinkLayer) -> float:

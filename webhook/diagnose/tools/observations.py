@@ -86,6 +86,8 @@ class PortObservation(NamedTuple):
     lid: int | None = None
     #: The MTU that RDMA uses on the port now, in bytes: 1024, 4096.
     mtu: int | None = None
+    #: The largest MTU that RDMA can use on the port.
+    max_mtu: int | None = None
     #: Whether it is a virtual function.
     virtual: bool | None = None
 
@@ -145,6 +147,8 @@ class InterfaceObservation(NamedTuple):
     state: str | None = None
     #: With their prefix: "10.0.0.4/24".
     addresses: tuple[str, ...] = ()
+    #: The MTU in bytes: 1500, 9000.
+    mtu: int | None = None
 
 
 class GidObservation(NamedTuple):

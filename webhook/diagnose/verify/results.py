@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from webhook.diagnose.tools.benchmarks.measurements import Measurement
-from webhook.diagnose.tools.hardware import data_rate, payload_share
+from webhook.diagnose.tools.hardware import RDMA_MTUS, data_rate, payload_share
 from webhook.diagnose.tools.known_lines import LAYERS, Layer
 from webhook.model.finding import Finding, Level, severity
 
@@ -76,9 +76,6 @@ def severity_key(result: BenchmarkResult) -> tuple[int, int]:
 #: (azurehpc-health-checks).
 OK_SHARE, WARNING_SHARE = 0.9, 0.75
 
-#: The MTUs of RDMA, in bytes; any other number is not an MTU.
-_MTUS = (256, 512, 1024, 2048, 4096)
-
 
 class PortRate(NamedTuple):
     """The rate of a port in Gb/s as tools show it, and its source."""
@@ -109,7 +106,7 @@ def expected_rate(
     gbps, computation, comparison = data_rate(rate.gbps, measurement.link_layer), rate.source, ""
     if gbps != rate.gbps:
         computation += f" ({gbps:g} Gb/s after InfiniBand's encoding)"
-    if measurement.link_layer is not None and measurement.mtu in _MTUS:
+    if measurement.link_layer is not None and measurement.mtu in RDMA_MTUS:
         share = payload_share(measurement.mtu, measurement.link_layer)
         gbps *= share
         computation += f" × {share:.3f} payload share at MTU {measurement.mtu}"

@@ -17,7 +17,7 @@ from tests.unit.diagnose.discover.observed_nodes import (
 )
 from webhook.diagnose.discover.marks import findings_by_node, marked_nodes
 from webhook.diagnose.discover.site import SourcedObservation
-from webhook.diagnose.tools.observations import GidObservation, Origin
+from webhook.diagnose.tools.observations import GidObservation, InterfaceObservation, Origin
 from webhook.model.finding import Location
 
 LINK_LOCAL = "fe80:0000:0000:0000:a088:c2ff:fe12:3456"
@@ -133,6 +133,64 @@ def test_the_mtu_is_that_of_the_port() -> None:
     assert location == Location(nodes=("b",), device="mlx5_0")
 
 
+# The MTU of the network interface.
+
+
+def jumbo(
+    interface_mtu: int | None, device: str = "mlx5_0", netdev: str = "ens1", **fields: Any
+) -> list[Any]:
+    """Return a RoCE port with the MTU 1024, and its network interface."""
+    usual = {"mtu": 1024, "max_mtu": 4096, "netdevs": (netdev,)}
+    interface = InterfaceObservation(Origin("sysfs", 0), netdev, mtu=interface_mtu)
+    return [ethernet(device, **{**usual, **fields}), interface]
+
+
+def test_an_mtu_below_that_of_the_interface() -> None:
+    """9000 bytes hold packets of 4096, with all headers of RoCE."""
+    text = "the MTU of mlx5_0 is 1024, but the network interface's 9000 allows 4096"
+    expected = ("MtuBelowInterface", text, Location(nodes=("a",), device="mlx5_0"))
+    assert warnings_of({"a": observed(jumbo(9000), gpus())}) == [expected]
+    rails = observed(jumbo(9000), jumbo(9000, "mlx5_1", "ens2"), gpus())
+    ((_, text, location),) = warnings_of({"a": rails, "b": rails})
+    assert text.startswith("the MTU of mlx5_0, mlx5_1 is 1024, but")
+    assert location.nodes == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("interface_mtu", "fields"),
+    [
+        (1500, {}),
+        (9000, {"mtu": 4096}),
+        (9000, {"mtu": None}),
+        (9000, {"max_mtu": None}),
+        (9000, {"max_mtu": 1024}),
+        (9000, {"netdevs": None}),
+        (9000, {"netdevs": ("bond0", "ens1")}),
+        (9000, {"netdevs": ("ens2",)}),
+        (9000, {"state": "Down"}),
+        (9000, {"link_layer": "InfiniBand"}),
+        (None, {}),
+    ],
+)
+def test_nothing_follows_without_all_three(interface_mtu: int | None, fields: Any) -> None:
+    """Without the MTU in use, the card's largest, and those of all interfaces of the port."""
+    findings = discovered({"a": observed(jumbo(interface_mtu, **fields), gpus())}).findings
+    assert {finding.code for finding in findings} <= {"PortIsDown", "PortsNeverUp"}
+
+
+def test_two_tools_that_show_two_mtus_of_an_interface() -> None:
+    """The one may be from before a change, so neither counts."""
+    node = [*observed(jumbo(9000), gpus()), *observed(jumbo(1500)[1:], file="later.txt")]
+    assert warnings_of({"a": node}) == []
+
+
+def test_an_interface_of_which_only_the_mtu_is_known_is_not_listed() -> None:
+    """The interface for TCP needs a state and addresses, so the advice stays: ip -br a."""
+    (plan,) = discovered({"a": observed(jumbo(1500), gpus())}).fabrics
+    assert "add the output of ip -br a" in str(plan.reason_by_field)
+    assert plan.group.ports_of_nodes[0].node.interfaces == ()
+
+
 # GIDs.
 
 
@@ -239,6 +297,7 @@ def test_the_picture_has_words_for_the_port() -> None:
     """In place of the code."""
     moved, ipv6 = (*USUAL[:2], (5, MAPPED, "v2")), (*USUAL[:2], (3, GLOBAL, "v2"))
     assert list(words({"a": mtus(4096), "b": mtus(1024)})) == ["odd MTU"]
+    assert list(words({"a": observed(jumbo(9000), gpus())})) == ["small MTU"]
     assert list(words({"a": roce(*USUAL), "b": roce(*moved)})) == ["odd GID index"]
     assert list(words({"a": roce(*USUAL), "b": roce(*ipv6)})) == ["no GID over IPv4"]
     assert list(words({"a": roce(*USUAL), "b": roce(*USUAL[:2])})) == ["only link-local GIDs"]

@@ -11,6 +11,7 @@ from webhook.diagnose.tools.hardware import (
     link_capacity,
     payload_share,
     pcie_rate,
+    roce_mtu,
 )
 from webhook.diagnose.tools.observations import LinkLayer, PcieLink
 
@@ -90,3 +91,13 @@ def test_the_narrower_of_the_two_decides() -> None:
     assert (round(narrow.gbps, 1), narrow.limit) == (115.2, "PCIe")
     assert link_capacity(100, "InfiniBand", PcieLink(16, 8)) == LinkCapacity(100, "port")
     assert link_capacity(40, "InfiniBand", None) == LinkCapacity(32, "port")
+
+
+@pytest.mark.parametrize(
+    ("interface_mtu", "mtu"),
+    [(0, 0), (351, 0), (352, 256), (1500, 1024), (2143, 1024), (2144, 2048), (4191, 2048),
+     (4192, 4096), (9000, 4096), (65536, 4096)],
+)  # fmt: skip
+def test_the_mtu_of_roce(interface_mtu: int, mtu: int) -> None:
+    """The kernel leaves 96 bytes for headers, and takes the next smaller MTU of RDMA."""
+    assert roce_mtu(interface_mtu) == mtu

@@ -5,6 +5,7 @@ from __future__ import annotations
 from webhook.diagnose.tools.observations import (
     CounterObservation,
     GidObservation,
+    InterfaceObservation,
     Origin,
     PortObservation,
 )
@@ -33,4 +34,5 @@ def test_a_tree_is_read() -> None:
         PortObservation(SYSFS, "mlx5_0", 1, rate_gbps=400.0),
         GidObservation(SYSFS, "mlx5_0", 1, 0, "fe80:0000:0000:0000:a088:c203:0012:3456"),
         CounterObservation(SYSFS, "mlx5_0", 1, "link_downed", 4),
+        InterfaceObservation(SYSFS, "ibs1", mtu=2044),
     }

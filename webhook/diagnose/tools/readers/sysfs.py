@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 from webhook.diagnose.tools.observations import (
     CounterObservation,
     GidObservation,
+    InterfaceObservation,
     Line,
     Observation,
     Origin,
@@ -89,7 +90,7 @@ _PATH = (
     rf"(?P<folder>(?:\S{{0,300}}?/)?(?:(?P<pci>{PCI})/)?infiniband/)?(?:\./)?"
     rf"(?P<device>{DEVICE})/(?:ports/(?P<port>\d{{1,3}})/)?"
     r"(?P<file>device/physfn/[a-z_]{2,30}|device/uevent|device/(?:device|vendor|numa_node)"
-    rf"|device/net/(?P<netdev>{NETDEV})/[a-z_]{{2,30}}"
+    rf"|device/net/(?P<netdev>{NETDEV})/(?P<attribute>[a-z_]{{2,30}})"
     r"|(?P<table>gids|gid_attrs/types|gid_attrs/ndevs|pkeys)/(?P<index>\d{1,4})"
     r"|(?:hw_)?counters/(?P<counter>[a-zA-Z0-9_]{2,60})|[a-z_]{2,20})"
 )
@@ -100,7 +101,7 @@ _SLOT = re.compile(rf"PCI_SLOT_NAME=({PCI})", re.ASCII)
 
 
 def read_ib_sysfs(lines: Sequence[Line]) -> Reading:
-    """Read the known files: an observation for each device, port, counter and GID."""
+    """Read the known files: an observation for each device, port, counter, GID and MTU."""
     tree = _Tree()
     recognized: set[int] = set()
     for numbers, path, value in _files(lines):
@@ -158,6 +159,7 @@ class _Tree:
         #: Device, port and index → the row.
         self._gids: dict[tuple[str, int, int], _Part[str]] = {}
         self._counters: list[CounterObservation] = []
+        self._interfaces: list[InterfaceObservation] = []
 
     def take(self, line: int, path: re.Match[str], value: str) -> bool:
         """Add a file; return whether it and its value are understood."""
@@ -170,6 +172,10 @@ class _Tree:
             return True
         if path["counter"] and port is not None:
             return self._take_counter(line, device, port, path["counter"], value)
+        mtu = number(value) if path["attribute"] == "mtu" else None
+        if mtu is not None:
+            interface = InterfaceObservation(Origin(_IB_SYSFS, line), path["netdev"], mtu=mtu)
+            self._interfaces.append(interface)
         filled = _field_of(path, value)
         if filled is not None and filled[1] is not None:
             self._fill(line, (device, port), *filled)
@@ -198,6 +204,7 @@ class _Tree:
             for part in parts:
                 yield port_of_fields(Origin(_IB_SYSFS, part.line), device, port, **part.fields)
         yield from self._counters
+        yield from self._interfaces
         for (device, number_of_port, index), row in self._gids.items():
             address = kernel_gid(row.fields.get("gids", _NO_GID))
             if address is not None and address != _NO_GID:

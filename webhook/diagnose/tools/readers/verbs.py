@@ -209,7 +209,7 @@ _DEVINFO_FORMAT = BlockFormat(
     },
     {
         "state": ("state", verbs_port_state),
-        "max_mtu": None,
+        "max_mtu": ("max_mtu", number),
         "active_mtu": ("mtu", number),
         "sm_lid": None,
         "port_lid": ("lid", number),
