@@ -20,6 +20,7 @@ from tests.waiting import until
 from webhook.diagnose.discover.inputs import collect_script, run_here
 from webhook.diagnose.tools.observations import (
     GidObservation,
+    InterfaceObservation,
     Observation,
     PortObservation,
     PropertyObservation,
@@ -58,6 +59,7 @@ FILES = {
     f"{CARD}/device": "0x1021",
     f"{CARD}/current_link_speed": "32.0 GT/s PCIe",
     f"{CARD}/current_link_width": "16",
+    f"{CARD}/net/hsn0/mtu": "9000",
     "sys/bus/pci/devices/0000:17:00.0/class": "0x030200",
     "sys/bus/pci/devices/0000:17:00.0/vendor": "0x10de",
     "sys/bus/pci/devices/0000:00:02.0/class": "0x060400",
@@ -165,7 +167,8 @@ def test_without_any_tool_the_files_are_shown(node: Node) -> None:
     modules, _ = FILES["proc/modules"].splitlines()
     expected.remove(f"/proc/modules:{modules}")
     # The RDMA device leads to its card.
-    for name in ("vendor", "device"):
+    expected.remove(f"/{CARD}/net/hsn0/mtu:9000")
+    for name in ("vendor", "device", "net/hsn0/mtu"):
         expected.add(f"/sys/class/infiniband/mlx5_0/device/{name}:{FILES[f'{CARD}/{name}']}")
     limit = FILES["proc/4321/limits"]
     listed = {line for line in sections["### ran: ls -l /sys/class/infiniband (exit 0)"] if line}
@@ -193,6 +196,10 @@ def test_readers_understand_the_output(node: Node) -> None:
     assert {port.pci for port in ports if port.device == "mlx5_0"} == {None, "0000:18:00.0"}
     assert {(port.state, port.rate_gbps) for port in ports if port.port == 1} == {("Active", 400)}
     assert (gid.gid_index, gid.netdev) == (0, "hsn0")
+    (interface,) = (
+        observation for observation in observations if isinstance(observation, InterfaceObservation)
+    )
+    assert (interface.netdev, interface.mtu) == ("hsn0", 9000)
     properties = {
         observation.name: observation.value
         for observation in observations
