@@ -114,6 +114,24 @@ def test_kubectl_explains_a_choice(kind: Cluster) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("of", "below"),
+    [
+        ("conditions", {"type", "status", "observedGeneration", "reason", "message"}),
+        ("fabrics", {"name", "nodes", "resources", "problems", "notes"}),
+        ("fabrics.resources", {"name", "allocatable", "nodes"}),
+        ("replicas", {"config", "generation", "version", "seen"}),
+        ("kept", {"generation", "config", "spec"}),
+    ],
+)
+def test_kubectl_explains_the_status(kind: Cluster, of: str, below: set[str]) -> None:
+    """It shows the fields of the items with their meaning, although the schema allows any form."""
+    explained = kind.kubectl("explain", f"fabrics.status.{of}").partition("FIELDS:")[2]
+    fields = {line.split()[0]: line for line in explained.splitlines() if "<" in line}
+    assert set(fields) >= below
+    assert "<no description>" not in explained
+
+
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
 def test_an_example_can_be_applied(kind: Cluster, file: Path) -> None:
     """A server-side dry run takes each example as it ships, without a warning about the file.

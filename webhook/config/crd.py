@@ -133,15 +133,21 @@ def _object() -> Schema:
 
 
 # The schema of a FabricConfiguration's status: the webhook's observations.
+#
+# The items of its lists and maps may have any form. The API server compares each error of a schema
+# with all earlier ones, and only then asks the policies, so that thousands of items of a wrong form
+# would cost seconds of its CPU time. The policy rdma-webhook-guard-status checks their form.
+
+#: A value of any form.
+_ANY: Schema = {"x-kubernetes-preserve-unknown-fields": True}
 
 
 def _field(kind: str, description: str) -> Schema:
     return {"description": description, "type": kind}
 
 
-def _mapping(properties: dict[str, Schema], *required: str) -> Schema:
-    schema: Schema = {"type": "object", "properties": properties}
-    return {**schema, "required": list(required)} if required else schema
+def _count(description: str) -> Schema:
+    return {**_field("integer", description), "format": "int64", "minimum": 0}
 
 
 def _list(description: str, item: Schema) -> Schema:
@@ -149,130 +155,94 @@ def _list(description: str, item: Schema) -> Schema:
     return {**_field("array", description), "items": item, "x-kubernetes-list-type": "atomic"}
 
 
-def _count(description: str) -> Schema:
-    return {**_field("integer", description), "format": "int64", "minimum": 0}
+def _any(description: str, **below: Schema) -> Schema:
+    """Return a field of any form; `below` is the part that `kubectl explain` shows below it."""
+    return {"description": description, **_ANY, **below}
+
+
+def _described(descriptions: dict[str, str | Schema]) -> Schema:
+    """Return an item whose fields have these descriptions."""
+    properties = {
+        name: _any(field) if isinstance(field, str) else field
+        for name, field in descriptions.items()
+    }
+    return {**_ANY, "properties": properties}
 
 
 #: Like metav1.Condition of Kubernetes.
-_CONDITION = _mapping(
+_CONDITION = _described(
     {
-        "type": _field(
-            "string",
-            "`Ready`: this spec is in effect on every replica. `Valid`: the webhook can use "
-            "the spec. `Active`: the replica that wrote this uses it for its decisions. `Called`: "
-            "the API server calls the webhook.",
-        ),
-        "status": {
-            **_field("string", "Whether the condition holds."),
-            "enum": ["True", "False", "Unknown"],
-        },
-        "observedGeneration": _count("The metadata.generation that the condition is about."),
-        "lastTransitionTime": {
-            **_field("string", "When the status of the condition last changed."),
-            "format": "date-time",
-        },
-        "reason": {
-            **_field("string", "Why the condition has its status: one word in CamelCase."),
-            "minLength": 1,
-            "maxLength": 1024,
-        },
-        "message": {
-            **_field(
-                "string", "The reason in sentences: what is wrong, where, and what would be right."
-            ),
-            "maxLength": 32768,
-        },
-    },
-    *("type", "status", "lastTransitionTime", "reason", "message"),
+        "type": "`Ready`: this spec is in effect on every replica. `Valid`: the webhook can use "
+        "the spec. `Active`: the replica that wrote this uses it for its decisions. `Called`: "
+        "the API server calls the webhook.",
+        "status": "Whether the condition holds: `True`, `False` or `Unknown`.",
+        "observedGeneration": "The metadata.generation that the condition is about.",
+        "lastTransitionTime": "When the status of the condition last changed, in UTC.",
+        "reason": "Why the condition has its status: one word in CamelCase.",
+        "message": "The reason in sentences: what is wrong, where, and what would be right.",
+    }
 )
-_RESOURCE = _mapping(
+_RESOURCE = _described(
     {
-        "name": _field("string", "Name of the extended resource, e.g. `rdma/rdma_v100`."),
-        "allocatable": _count("Devices that these nodes can allocate, in total."),
-        "nodes": _count("Number of these nodes that offer the resource."),
-    },
-    "name",
+        "name": "Name of the extended resource, e.g. `rdma/rdma_v100`.",
+        "allocatable": "Devices that these nodes can allocate, in total.",
+        "nodes": "Number of these nodes that offer the resource.",
+    }
 )
-_FABRIC = _mapping(
+_FABRIC = _described(
     {
-        "name": _field("string", "Name of the fabric."),
-        "nodes": _count("Number of nodes that belong to the fabric and take pods."),
-        "unavailableNodes": _count(
-            "Number of nodes that belong to the fabric but take no pods: they are cordoned or not "
-            "ready, or Kubernetes has tainted them. `problems` names them."
+        "name": "Name of the fabric.",
+        "nodes": "Number of nodes that belong to the fabric and take pods.",
+        "unavailableNodes": "Number of nodes that belong to the fabric but take no pods: they are "
+        "cordoned or not ready, or Kubernetes has tainted them. `problems` names them.",
+        "gpus": "GPUs that these nodes can allocate, in total.",
+        "resources": _any("The RDMA resources that these nodes offer.", items=_RESOURCE),
+        "problems": _any(
+            "What keeps pods from using the fabric, one sentence for each problem.", items=_ANY
         ),
-        "gpus": _count("GPUs that these nodes can allocate, in total."),
-        "resources": _list("The RDMA resources that these nodes offer.", _RESOURCE),
-        "problems": {
-            **_field(
-                "array", "What keeps pods from using the fabric, one sentence for each problem."
-            ),
-            "items": {"type": "string"},
-        },
-        "notes": {
-            **_field("array", "Taints of the fabric's nodes for which pods need tolerations."),
-            "items": {"type": "string"},
-        },
-    },
-    "name",
+        "notes": _any("Taints of the fabric's nodes for which pods need tolerations.", items=_ANY),
+    }
 )
 _REPLICA = {
     "description": "What one replica uses.",
-    **_mapping(
+    **_described(
         {
-            "config": {
-                **_field("string", "Hash of the configuration in use, as in the status of pods."),
-                "maxLength": 64,
-            },
-            "generation": _count(
-                "The metadata.generation of the configuration in use; 0 without one."
-            ),
-            "version": {**_field("string", "Version of the program."), "maxLength": 64},
-            "seen": {
-                **_field("string", "When the replica wrote this, in UTC."),
-                "format": "date-time",
-                "pattern": "^20[0-9-]{8}T[0-9:]{8}Z$",
-            },
-        },
-        *("config", "generation", "version", "seen"),
+            "config": "Hash of the configuration in use, as in the status of pods.",
+            "generation": "The metadata.generation of the configuration in use; 0 without one.",
+            "version": "Version of the program.",
+            "seen": "When the replica wrote this, in UTC.",
+        }
     ),
 }
-_KEPT = _mapping(
+_KEPT = _described(
     {
-        "generation": _count("The metadata.generation that had this spec."),
-        "config": {
-            **_field("string", "Hash of the configuration, as in the status of pods."),
-            "maxLength": 64,
-        },
-        "spec": {"description": "The spec.", **PRESERVED},
-    },
-    *("generation", "config", "spec"),
+        "generation": "The metadata.generation that had this spec.",
+        "config": "Hash of the configuration, as in the status of pods.",
+        "spec": "The spec.",
+    }
 )
 STATUS_SCHEMA: Schema = {
     "description": "What the webhook has observed about the spec. Only the webhook writes it.",
-    **_mapping(
-        {
-            "observedGeneration": _count("The metadata.generation that the status is about."),
-            "conditions": _list("Whether the configuration is valid, and in use.", _CONDITION),
-            "fabricNames": _field("string", "Names of the fabrics, as `kubectl get` shows them."),
-            "nodes": _count("Number of nodes that belong to a fabric and take pods."),
-            "problems": _count("Number of problems of all fabrics."),
-            "replicas": {
-                **_field("object", "What each replica uses, by the name of its pod."),
-                "additionalProperties": _REPLICA,
-                "maxProperties": _MAX_REPLICAS,
-            },
-            "kept": {
-                **_field(
-                    "array",
-                    "The last good specs, the newest first. A replica that starts while the spec "
-                    "cannot be used decides with the newest that it can use.",
-                ),
-                "items": _KEPT,
-                "maxItems": MAX_KEPT,
-                "x-kubernetes-list-type": "atomic",
-            },
-            "fabrics": _list("What the cluster's nodes offer on each fabric.", _FABRIC),
-        }
-    ),
+    "type": "object",
+    "properties": {
+        "observedGeneration": _count("The metadata.generation that the status is about."),
+        "conditions": _list("Whether the configuration is valid, and in use.", _CONDITION),
+        "fabricNames": _field("string", "Names of the fabrics, as `kubectl get` shows them."),
+        "nodes": _count("Number of nodes that belong to a fabric and take pods."),
+        "problems": _count("Number of problems of all fabrics."),
+        "replicas": {
+            **_field("object", "What each replica uses, by the name of its pod."),
+            "additionalProperties": _REPLICA,
+            "maxProperties": _MAX_REPLICAS,
+        },
+        "kept": {
+            **_list(
+                "The last good specs, the newest first. A replica that starts while the spec "
+                "cannot be used decides with the newest that it can use.",
+                _KEPT,
+            ),
+            "maxItems": MAX_KEPT,
+        },
+        "fabrics": _list("What the cluster's nodes offer on each fabric.", _FABRIC),
+    },
 }

@@ -35,6 +35,12 @@ class StoredReport(NamedTuple):
     seen_at: datetime
 
 
+#: The fields of an entry.
+_FIELDS = ("seen", *ReplicaReport._fields)
+#: What an entry of another form counts as.
+_EXPIRED = StoredReport(ReplicaReport("", 0, ""), datetime.min.replace(tzinfo=UTC))
+
+
 def replica_reports(status: Mapping[str, object]) -> dict[str, StoredReport]:
     """Return the entries of a status by the names of their pods; one of another form is expired."""
     entries = status.get("replicas")
@@ -46,11 +52,13 @@ def replica_reports(status: Mapping[str, object]) -> dict[str, StoredReport]:
 def _read(entry: object) -> StoredReport:
     fields = entry if isinstance(entry, dict) else {}
     try:
-        seen = datetime.fromisoformat(fields["seen"])
-        report = ReplicaReport(fields["config"], int(fields["generation"]), fields["version"])
-        return StoredReport(report, seen.astimezone(UTC))
+        seen, config, generation, version = (fields[name] for name in _FIELDS)
+        if not isinstance(config, str) or not isinstance(version, str):
+            return _EXPIRED
+        moment = datetime.fromisoformat(seen).astimezone(UTC)
+        return StoredReport(ReplicaReport(config, int(generation), version), moment)
     except (KeyError, OverflowError, TypeError, ValueError):
-        return StoredReport(ReplicaReport("", 0, ""), datetime.min.replace(tzinfo=UTC))
+        return _EXPIRED
 
 
 def live_reports(stored: Mapping[str, StoredReport], now: datetime) -> dict[str, ReplicaReport]:

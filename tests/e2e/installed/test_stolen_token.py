@@ -615,6 +615,9 @@ def test_only_the_present_spec_is_kept(thief: Thief, stored: Document) -> None:
         "the present one alone": [now],
         "twice": [now, now],
         "three": [now, *before, *before][:3],
+        "numbers": [1, 2],
+        "another field": [{**now, "other": 1}, before[0]],
+        "a number for a hash": [{**now, "config": 1}, before[0]],
         "a changed older one": [before[0], {**before[0], "spec": {"fabrics": []}}],
     }
     for how, kept in attempts.items():
@@ -705,17 +708,24 @@ def test_a_replica_speaks_only_for_itself(thief: Thief, stored: Document) -> Non
     for own in (_entry(), None):
         changed = {"status": {"replicas": {thief.pod: own}}}
         assert thief.send("PATCH", STATUS, changed, MERGE).code == 200
-    for hidden in ({"version": "a\x9b31m"}, {"config": "a\u202eb"}):
-        unclear = {"status": {"replicas": {thief.pod: _entry(**hidden)}}}
-        response = thief.send("PATCH", STATUS, unclear, MERGE)
-        assert (response.code, message in response.refusal) == (403, True), response.refusal
     for wrong in (
+        {"version": "a\x9b31m"},
+        {"config": "a\u202eb"},
         {"version": "x" * 65},
+        {"version": 1},
+        {"config": None},
+        {"generation": "1"},
+        {"generation": None},
         {"seen": "9999-12-31T23:59:59-23:00"},
         {"seen": "0001-01-01T00:00:00Z"},
+        {"seen": None},
+        {"another": "x"},
     ):
         odd = {"status": {"replicas": {thief.pod: _entry(**wrong)}}}
-        assert thief.send("PATCH", STATUS, odd, MERGE).code == 422
+        response = thief.send("PATCH", STATUS, odd, MERGE)
+        assert (response.code, message in response.refusal) == (403, True), (wrong, response)
+    impossible = {"status": {"replicas": {thief.pod: _entry(seen="2026-13-01T00:00:00Z")}}}
+    assert thief.send("PATCH", STATUS, impossible, MERGE).code in {403, 422}
 
 
 def test_the_status_cannot_fill_etcd(thief: Thief) -> None:

@@ -147,6 +147,36 @@ def test_an_object_without_a_status_gets_a_status(stored: Any) -> None:
     assert len(replica.written) == 1
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        {"lastTransitionTime": written}
+        for written in (
+            *(None, 3, {}, "", "2026-11-23T09:00:00+02:00", "2026-11-31T09:00:00Z"),
+            *("1999-11-23T09:00:00Z", "2100-11-23T09:00:00Z", "2026-11-23T09:00:00Z\n"),
+        )
+    ],
+    ids=str,
+)
+def test_a_time_of_another_form_is_replaced(before: dict[str, Any]) -> None:
+    """The policy rdma-webhook-guard-status would refuse it, and so the whole status."""
+    replica = Replica({"conditions": [{"type": "Valid", "status": "True", **before}]})
+    replica.step()
+    (condition,) = replica.written[0]["conditions"]
+    assert condition["lastTransitionTime"] == "2026-11-23T10:00:00Z"
+
+
+@pytest.mark.parametrize("year", [2000, 2099])
+def test_a_condition_of_any_form_may_be_stored(year: int) -> None:
+    """The definition allows any; the time of the one of the same type and status stays."""
+    stored = {"type": "Valid", "status": "True", "lastTransitionTime": f"{year}-01-01T00:00:00Z"}
+    others = [3, None, [], {}, {**stored, "type": []}, {**stored, "status": "False"}]
+    replica = Replica({"conditions": [*others, stored]})
+    replica.step()
+    (condition,) = replica.written[0]["conditions"]
+    assert condition["lastTransitionTime"] == stored["lastTransitionTime"]
+
+
 def test_without_an_object_there_is_nothing_to_write() -> None:
     """It may be deleted at any moment; a new one gets its status."""
     replica = Replica()

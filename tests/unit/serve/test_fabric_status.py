@@ -182,6 +182,23 @@ def test_the_status_has_only_visible_characters() -> None:
     assert row["notes"][0].endswith("run there (n\\u202e)")
 
 
+def test_the_lists_of_the_status_are_as_long_as_the_policy_allows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It would refuse a longer one, and so the whole status."""
+    known_nodes = {"a": node(Availability((CORDON,))), "b": node(Availability((Taint("t"),)))}
+    configuration = prepared(fabrics(), known_nodes)
+    guard = File("manifests/base/guard-status.yaml").read_text(encoding="utf-8")
+    assert f"variables.fabrics.size() <= {content._MAX_ITEMS} &&" in guard
+    assert f"l.size() <= {content._MAX_ITEMS})" in guard
+    for limit in (1, 0):
+        monkeypatch.setattr(content, "_MAX_ITEMS", limit)
+        rows = NodeSummary().of(configuration)["fabrics"]
+        assert len(rows) == limit
+    row = content._row(build_inventory(known_nodes, configuration.compiled).fabrics[0], known_nodes)
+    assert (row["problems"], row["notes"], row["resources"]) == ([], [], [])
+
+
 def node(availability: Availability = AVAILABLE, **resources: int) -> Node:
     """Make a node of the fabric v100-ib."""
     offered = {f"nvidia.com/{name}": amount for name, amount in resources.items() if name != "rdma"}
@@ -522,6 +539,7 @@ def test_a_status_of_thousands_of_fabrics_fits(word: str, monkeypatch: pytest.Mo
     separators = 2 * len(names)
     assert content._MAX_ROWS_BYTES - 1024 < len(escaped) - separators <= content._MAX_ROWS_BYTES
     monkeypatch.setattr(content, "_MAX_ROWS_BYTES", 1 << 30)
+    monkeypatch.setattr(content, "_MAX_ITEMS", 3000)
     whole = NodeSummary().of(prepared(used, {"n1": node(v100=8, rdma=2)}))
     assert len(whole["fabrics"]) == 3000
     assert {**whole, "fabrics": []} == {**status, "fabrics": []}

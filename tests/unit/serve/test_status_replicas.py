@@ -127,6 +127,9 @@ def test_the_holder_removes_entries_of_pods_that_are_gone() -> None:
         {**entry(), "seen": "0001-01-01T00:00:00+23:00"},
         {**entry(), "seen": "9999-12-31T23:59:59Z"},
         {**entry(), "generation": "x"},
+        {**entry(), "config": 3},
+        {**entry(), "version": []},
+        {"seen": entry()["seen"]},
     ],
     ids=str,
 )

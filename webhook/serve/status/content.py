@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from webhook.config.findings import text_after_path
 from webhook.config.load import LoadedConfiguration
 from webhook.config.replica_reports import ReplicaReport
 from webhook.model.fabric import CompiledConfiguration
+from webhook.model.finding import Finding
 from webhook.model.inventory import FabricCapacity, build_inventory
 from webhook.model.json import JsonObject
 from webhook.model.names import counted, shortened_list
@@ -27,6 +29,8 @@ _MAX_REPLICAS, _MAX_FABRICS = 10, 100
 #: Bytes of the rows of fabrics, as JSON: half of what rdma-webhook-guard-status allows in all, so
 #: that a status is written however many fabrics there are.
 _MAX_ROWS_BYTES = 128 << 10
+#: Rows, and the items of each list of a row, that the policy allows.
+_MAX_ITEMS = 1000
 #: Bytes that JSON of the API server has more than one for `<`, `>` and `&`.
 _ESCAPED_BYTES = 5
 
@@ -164,7 +168,7 @@ def _summary_of(nodes: Nodes, configuration: CompiledConfiguration) -> JsonObjec
     capacities = build_inventory(nodes, configuration).fabrics
     members = {node for fabric in capacities for node in fabric.nodes}
     problems = sum(len(fabric.problems) for fabric in capacities)
-    rows = _fitting(_row(fabric, nodes) for fabric in capacities)
+    rows = _fitting(_row(fabric, nodes) for fabric in capacities[:_MAX_ITEMS])
     return {"nodes": len(members), "problems": problems, "fabrics": [*rows]}
 
 
@@ -192,11 +196,15 @@ def _row(capacity: FabricCapacity, nodes: Nodes) -> JsonObject:
                 "allocatable": min(amount, MAX_QUANTITY),
                 "nodes": sum(name in nodes[node].resources for node in capacity.nodes),
             }
-            for name, amount in capacity.resources.items()
+            for name, amount in islice(capacity.resources.items(), _MAX_ITEMS)
         ],
-        "problems": [visible(text_with_nodes(finding)) for finding in capacity.problems],
-        "notes": [visible(text_with_nodes(finding)) for finding in capacity.notes],
+        "problems": _sentences(capacity.problems),
+        "notes": _sentences(capacity.notes),
     }
+
+
+def _sentences(findings: Sequence[Finding]) -> list[str]:
+    return [visible(text_with_nodes(finding)) for finding in findings[:_MAX_ITEMS]]
 
 
 def _cut(message: str) -> str:

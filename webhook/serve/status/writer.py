@@ -31,6 +31,8 @@ TICK = 1.0
 WRITE_INTERVAL = 10.0
 #: The fields of the status that are not the holder's.
 _NOT_HOLDERS = ("kept", "replicas")
+#: The form of times in the status, in UTC, and the century that rdma-webhook-guard-status allows.
+_TIME, _CENTURY = "%Y-%m-%dT%H:%M:%SZ", 20
 
 
 class StatusLease(Protocol):
@@ -184,17 +186,30 @@ def _condition(
     status = "Unknown" if condition.holds is None else str(condition.holds)
     conditions = before.get("conditions")
     unchanged = (
-        old
+        old.get("lastTransitionTime")
         for old in (conditions if isinstance(conditions, list) else ())
-        if (old.get("type"), old.get("status")) == (condition.type, status)
+        if isinstance(old, dict)
+        and (old.get("type"), old.get("status")) == (condition.type, status)
     )
-    previous: JsonObject = next(unchanged, {})
-    since = previous.get("lastTransitionTime") or now.strftime("%Y-%m-%dT%H:%M:%SZ")
     return {
         "type": condition.type,
         "status": status,
         "observedGeneration": generation,
-        "lastTransitionTime": since,
+        "lastTransitionTime": _written_time(_read_time(next(unchanged, None)) or now),
         "reason": condition.reason,
         "message": condition.message,
     }
+
+
+def _read_time(written: object) -> datetime | None:
+    """Return a time of this century from a stored condition; None for anything else."""
+    try:
+        moment = datetime.strptime(str(written), _TIME)  # noqa: DTZ007 -- it ends with Z
+    except ValueError:
+        return None
+    return moment if moment.year // 100 == _CENTURY else None
+
+
+def _written_time(moment: datetime) -> str:
+    """Return a time in the only form that rdma-webhook-guard-status allows."""
+    return moment.strftime(_TIME)
