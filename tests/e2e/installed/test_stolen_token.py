@@ -708,7 +708,7 @@ def test_a_replica_speaks_only_for_itself(thief: Thief, stored: Document) -> Non
     for own in (_entry(), None):
         changed = {"status": {"replicas": {thief.pod: own}}}
         assert thief.send("PATCH", STATUS, changed, MERGE).code == 200
-    for wrong in (
+    for odd in (
         {"version": "a\x9b31m"},
         {"config": "a\u202eb"},
         {"version": "x" * 65},
@@ -721,9 +721,9 @@ def test_a_replica_speaks_only_for_itself(thief: Thief, stored: Document) -> Non
         {"seen": None},
         {"another": "x"},
     ):
-        odd = {"status": {"replicas": {thief.pod: _entry(**wrong)}}}
-        response = thief.send("PATCH", STATUS, odd, MERGE)
-        assert (response.code, message in response.refusal) == (403, True), (wrong, response)
+        change = {"status": {"replicas": {thief.pod: _entry(**odd)}}}
+        response = thief.send("PATCH", STATUS, change, MERGE)
+        assert (response.code, message in response.refusal) == (403, True), (odd, response)
     impossible = {"status": {"replicas": {thief.pod: _entry(seen="2026-13-01T00:00:00Z")}}}
     assert thief.send("PATCH", STATUS, impossible, MERGE).code in {403, 422}
 

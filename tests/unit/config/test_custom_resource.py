@@ -90,9 +90,9 @@ def test_every_status_field_is_described() -> None:
 def test_many_items_of_the_status_have_no_errors() -> None:
     """The API server compares each error with all others: thousands would cost it seconds."""
     status = OBJECT_SCHEMA["properties"]["status"]
-    many = {path: node for path, node in nodes(status) if "[]" in path or "{}" in path}
-    assert {"conditions[].reason", "fabrics[].resources[].name", "replicas{}.seen"} <= set(many)
-    for path, node in many.items():
+    below = {path: node for path, node in nodes(status) if "[]" in path or "{}" in path}
+    assert {"conditions[].reason", "fabrics[].resources[].name", "replicas{}.seen"} <= set(below)
+    for path, node in below.items():
         assert node[PRESERVE] is True, path
         assert node.keys() <= {PRESERVE, "description", "properties", "items"}, path
 

@@ -13,6 +13,8 @@ from webhook.serve.status.writer import PATH, WRITE_INTERVAL, HoldersPart, Statu
 
 FABRICS = "/apis/rdma.lab/v1alpha1/fabricconfigurations"
 VALID = Condition("Valid", True, "Accepted", "all is well")
+#: What `VALID` has in common with the stored condition.
+TRUE = {"type": "Valid", "status": "True"}
 BROKEN = Condition("Valid", False, "NotUsable", "spec.fabrics[0]: wrong")
 
 
@@ -150,17 +152,14 @@ def test_an_object_without_a_status_gets_a_status(stored: Any) -> None:
 @pytest.mark.parametrize(
     "before",
     [
-        {"lastTransitionTime": written}
-        for written in (
-            *(None, 3, {}, "", "2026-11-23T09:00:00+02:00", "2026-11-31T09:00:00Z"),
-            *("1999-11-23T09:00:00Z", "2100-11-23T09:00:00Z", "2026-11-23T09:00:00Z\n"),
-        )
+        *(None, 3, {}, "", "2026-11-23T09:00:00+02:00", "2026-11-31T09:00:00Z"),
+        *("1999-11-23T09:00:00Z", "2100-11-23T09:00:00Z", "2026-11-23T09:00:00Z\n"),
     ],
     ids=str,
 )
-def test_a_time_of_another_form_is_replaced(before: dict[str, Any]) -> None:
+def test_a_time_of_another_form_is_replaced(before: object) -> None:
     """The policy rdma-webhook-guard-status would refuse it, and so the whole status."""
-    replica = Replica({"conditions": [{"type": "Valid", "status": "True", **before}]})
+    replica = Replica({"conditions": [{**TRUE, "lastTransitionTime": before}]})
     replica.step()
     (condition,) = replica.written[0]["conditions"]
     assert condition["lastTransitionTime"] == "2026-11-23T10:00:00Z"
@@ -169,9 +168,9 @@ def test_a_time_of_another_form_is_replaced(before: dict[str, Any]) -> None:
 @pytest.mark.parametrize("year", [2000, 2099])
 def test_a_condition_of_any_form_may_be_stored(year: int) -> None:
     """The definition allows any; the time of the one of the same type and status stays."""
-    stored = {"type": "Valid", "status": "True", "lastTransitionTime": f"{year}-01-01T00:00:00Z"}
-    others = [3, None, [], {}, {**stored, "type": []}, {**stored, "status": "False"}]
-    replica = Replica({"conditions": [*others, stored]})
+    stored = {**TRUE, "lastTransitionTime": f"{year}-01-01T00:00:00Z"}
+    different = [{**stored, "type": []}, {**stored, "status": "False"}]
+    replica = Replica({"conditions": [3, None, [], {}, *different, stored]})
     replica.step()
     (condition,) = replica.written[0]["conditions"]
     assert condition["lastTransitionTime"] == stored["lastTransitionTime"]
