@@ -1,4 +1,7 @@
-"""RDMA devices that only lists of other things name: tables of GIDs, and distances from GPUs."""
+"""RDMA devices in lists of other things: tables of GIDs, and distances from GPUs.
+
+Such a list names the device, and a table of GIDs also shows the link layer and the interface.
+"""
 
 from __future__ import annotations
 
@@ -18,26 +21,31 @@ _COLUMN = re.compile(r"NIC\d{1,3}", re.ASCII)
 
 
 def listed_devices(observations: Sequence[SourcedObservation]) -> Iterator[SourcedObservation]:
-    """Yield a port for each device that no tool shows as such, but GIDs or distances name.
+    """Yield what GIDs and distances show of ports.
 
-    RoCE v2, and an interface next to a GID, are of Ethernet; on InfiniBand, there is neither.
+    RoCE v2, and an interface next to a GID, are of Ethernet; on InfiniBand, there is neither. The
+    interfaces count only for a port without any from another tool, since a GID may be of a VLAN, or
+    of another network namespace.
     """
-    named = {
-        observation.device
-        for _, observation in observations
-        if isinstance(observation, PortObservation)
-    }
+    ports = [piece.observation for piece in observations]
+    shown = [port for port in ports if isinstance(port, PortObservation)]
+    named = {port.device for port in shown}
+    with_netdevs = {(port.device, port.port) for port in shown if port.netdevs}
     gids: dict[tuple[str, str, str, int], list[GidObservation]] = {}
     for file, observation in observations:
-        if isinstance(observation, GidObservation) and observation.device not in named:
+        if isinstance(observation, GidObservation):
             key = (file, observation.origin.tool, observation.device, observation.port)
             gids.setdefault(key, []).append(observation)
         elif isinstance(observation, DistanceObservation) and not (
             observation.nic in named or _COLUMN.fullmatch(observation.nic)
         ):
             yield SourcedObservation(file, PortObservation(observation.origin, observation.nic))
-    for (file, *_), table in gids.items():
-        yield SourcedObservation(file, _port_of_table(table))
+    for (file, _, device, number), table in gids.items():
+        port = _port_of_table(table)
+        if with_netdevs & {(device, number), (device, None)}:
+            port = port._replace(netdevs=None)
+        if device not in named or port.link_layer:
+            yield SourcedObservation(file, port)
 
 
 def _port_of_table(table: Sequence[GidObservation]) -> PortObservation:

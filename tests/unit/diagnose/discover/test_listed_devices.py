@@ -1,4 +1,4 @@
-"""Devices that only show_gids, topo -m or lspci list are evidence."""
+"""Devices in the lists of show_gids, topo -m and lspci are evidence."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 from tests.unit.diagnose.discover.observed_nodes import discovered, near, observed, port
 from webhook.diagnose.discover.discovery import Discovery
 from webhook.diagnose.discover.inputs import NodeText, read_texts
+from webhook.diagnose.tools.observations import GidObservation, Origin
 
 GIDS = (
     "mlx5_0\t1\t0\tfe80:0000:0000:0000:a088:c2ff:fe12:3456\t\t\tv1\tens3f0\n"
@@ -42,6 +43,70 @@ def test_a_gid_without_an_interface_shows_no_ethernet(version: str) -> None:
     (merged,) = discovery.nodes[0].ports
     assert (merged.device, merged.link_layer, merged.netdevs) == ("mlx5_0", None, ())
     assert [finding.code for finding in discovery.findings] == ["LinkLayerUnknown"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "mlx5_0 port 1 ==> ens3f0 (Up)",
+        "link mlx5_0/1 state ACTIVE physical_state LINK_UP netdev ens3f0",
+        "device                 node GUID\n    mlx5_0              a088c20300123456",
+    ],
+)
+def test_gids_show_the_link_layer_of_a_device_that_other_tools_name(line: str) -> None:
+    """ibdev2netdev and rdma link show no link layer, ibv_devices no interface, but GIDs do."""
+    discovery = of(f"{line}\n{GIDS}")
+    (merged,) = discovery.nodes[0].ports
+    assert (merged.link_layer, merged.netdevs) == ("Ethernet", ("ens3f0",))
+    assert "show_gids" in merged.sources
+    assert [entry["hcas"] for entry in discovery.entries] == [["mlx5_0"]]
+
+
+@pytest.mark.parametrize("number", [1, None])
+def test_gids_add_no_interface_to_those_of_other_tools(number: int | None) -> None:
+    """A GID may be of a VLAN or of a pod's interface, which is no contradiction."""
+    nodes = {
+        "n1": observed(
+            port("mlx5_0", link_layer="Ethernet", port=number, netdevs=("ens3f1",)),
+            port("mlx5_0", link_layer="Ethernet", netdevs=None),
+            GidObservation(Origin("show_gids", 1), "mlx5_0", 1, 0, "fe80::1", "v2", "ens3f1.100"),
+        )
+    }
+    (node,) = discovered(nodes).nodes
+    assert [merged.netdevs for merged in node.ports] == [("ens3f1",)]
+    assert node.findings == ()
+
+
+def test_gids_fill_the_interface_of_the_second_port() -> None:
+    """The interface of one port is not that of the other."""
+    gid = GidObservation(Origin("show_gids", 1), "mlx5_0", 2, 0, "fe80::1", "v2", "ens3f1")
+    nodes = {
+        "n1": observed(
+            port("mlx5_0", link_layer="Ethernet", netdevs=("ens3f0",)),
+            port("mlx5_0", link_layer="Ethernet", port=2),
+            gid,
+        )
+    }
+    (node,) = discovered(nodes).nodes
+    assert [merged.netdevs for merged in node.ports] == [("ens3f0",), ("ens3f1",)]
+
+
+def test_gids_and_ibstat_may_contradict_each_other() -> None:
+    """InfiniBand has no RoCE v2: one of the outputs is of another node, and neither counts."""
+    gid = GidObservation(Origin("show_gids", 1), "mlx5_0", 1, 0, "fe80::1", "v2", "ens3f0")
+    (node,) = discovered({"n1": observed(port("mlx5_0"), gid)}).nodes
+    assert [merged.link_layer for merged in node.ports] == [None]
+    assert [finding.code for finding in node.findings] == ["ToolsDisagree"]
+
+
+@pytest.mark.parametrize("version", ["v1", None])
+def test_gids_of_infiniband_add_nothing(version: str | None) -> None:
+    """Without an interface, v1 shows no RoCE: the port stays as ibstat shows it."""
+    gid = GidObservation(Origin("show_gids", 1), "mlx5_0", 1, 0, "fe80::1", version)
+    (node,) = discovered({"n1": observed(port("mlx5_0"), gid)}).nodes
+    assert [(merged.link_layer, merged.sources) for merged in node.ports] == [
+        ("InfiniBand", ("ibstat",))
+    ]
 
 
 def test_a_topology_lists_devices_by_its_legend() -> None:
