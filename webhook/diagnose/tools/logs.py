@@ -16,6 +16,11 @@ _MAX_LINE = 4000
 #: channels are better evidence than a chosen network.
 _PAIRS = tuple(zip(TRANSPORTS[::2], TRANSPORTS[1::2], strict=True))
 _LINE_END = re.compile("\n")
+_RDMA_CHANNEL = re.compile(
+    r"\bvia NET/(?:IB(?:ext\w{0,8})?|gIB|(?:AWS )?Libfabric)/\d{1,3}(/GDRDMA)?"
+)
+#: Channels within a node, and to others.
+_WITHIN, _BETWEEN = re.compile(r"-> \d{1,6}\S{0,12} via (?:P2P|SHM)/"), "via NET/"
 #: Lines of NCCL; without INFO it logs nothing about transports.
 _NCCL, _NCCL_INFO = ("NCCL version", " NCCL INFO ", " NCCL WARN "), " NCCL INFO "
 
@@ -53,6 +58,8 @@ class LogReport(NamedTuple):
     #: The last line with any text, which often has the error of a program that failed.
     last_line: str = ""
     nccl_devices: NcclDevices = NcclDevices()
+    #: Whether NCCL logged channels, but none to another node.
+    within_a_node: bool = False
 
 
 def read_log(text: str) -> LogReport:
@@ -71,16 +78,27 @@ def read_log(text: str) -> LogReport:
         for known_line in KNOWN_LINES
         if (matches := lines_by_code.get(known_line.code))
     )
-    channels = lines_by_code.get(TRANSPORTS[0].code)
     return LogReport(
         matched,
         _rdma_use(lines_by_code.keys()),
         nccl=any(word in text for word in _NCCL),
         info=_NCCL_INFO in text,
-        gpu_direct=any("/GDRDMA" in line for line in channels) if channels else None,
+        gpu_direct=_gpu_direct(text),
         last_line=text.rstrip().rpartition("\n")[2],
         nccl_devices=read_nccl_devices(text),
+        within_a_node=_BETWEEN not in text and _WITHIN.search(text) is not None,
     )
+
+
+def _gpu_direct(text: str) -> bool | None:
+    """Return whether a channel over RDMA or libfabric uses GPUDirect RDMA; None without any.
+
+    NCCL writes the suffix for each of its networks (nccl, src/transport/net.cc), also for plugins:
+    a plugin reports whether its NIC reads a GPU's memory (NCCL_PTR_CUDA; for libfabric:
+    aws/aws-ofi-nccl, src/nccl_ofi_net).
+    """
+    ends = {match[1] for match in _RDMA_CHANNEL.finditer(text)}
+    return "/GDRDMA" in ends if ends else None
 
 
 def matched_lines(text: str) -> list[MatchedLine]:

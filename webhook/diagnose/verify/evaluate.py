@@ -96,6 +96,9 @@ def grade_log(log: LogReport) -> BenchmarkResult | None:
         return _result_over_sockets(log)
     if log.rdma_use == "mixed":
         return BenchmarkResult(MIXED_TRANSPORTS.finding("warning", MIXED_TRANSPORTS.meaning))
+    if log.rdma_use == "yes" and log.within_a_node:
+        text = "NCCL chose an RDMA network, but all channels in the log are within a node."
+        return BenchmarkResult(TRANSPORT_UNKNOWN.finding("unsure", text))
     if log.rdma_use == "yes":
         return _result_over_rdma(log)
     if log.nccl:

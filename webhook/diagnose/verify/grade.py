@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from webhook.diagnose.tools.benchmarks.measurements import MeasuredRow, Measurement
-from webhook.diagnose.tools.known_lines import Layer
+from webhook.diagnose.tools.known_lines import KnownLine, Layer
 from webhook.diagnose.tools.logs import LogReport
 from webhook.diagnose.verify.collective import (
     COLLECTIVE_CODES,
@@ -111,6 +111,11 @@ TRANSPORT_UNKNOWN = Code(
 _UCX_REMEDY = (
     "Run both ends again between two nodes with UCX_LOG_LEVEL=info, or with UCX_TLS=rc,sm,self, "
     "which excludes TCP, and pass the complete output with the commands."
+)
+
+_BUILD_WITH_MPI = (
+    "Build nccl-tests with MPI=1 (after make clean), and start it with mpirun or srun, which must "
+    "use the same MPI."
 )
 
 #: Bytes of a message that fills a link with one queue pair.
@@ -286,10 +291,19 @@ def _collective(measurement: Measurement, context: RunContext) -> BenchmarkResul
         elements = counted(measurement.wrong_elements, "wrong element")
         finding = WRONG_RESULTS.finding("error", f"The results have {elements}.")
     elif log.rdma_use == "no":
-        finding = NOT_RDMA.finding("error", f"{start} over TCP sockets, not over RDMA.")
+        cause = _socket_cause(log)
+        text = f"{start} over TCP sockets, not over RDMA. {cause.meaning}"
+        finding = NOT_RDMA.finding("error", text, cause.remedy)
+    elif measurement.loopback:
+        text = f"{start} within one node. {measurement.loopback} No cable was tested."
+        finding = LOOPBACK.finding("unsure", text, _BUILD_WITH_MPI)
     elif measurement.nodes == 1:
         text = f"{start} within one node. No cable was tested."
         finding = LOOPBACK.finding("unsure", text, "Run the benchmark on at least two nodes.")
+    elif not log.rdma_use and measurement.over_rdma is False:
+        setting = measurement.transport_setting
+        text = f"{start} over TCP sockets, not over RDMA: the command sets {setting}."
+        finding = NOT_RDMA.finding("error", text, f"Remove {setting} from the command.")
     elif log.rdma_use == "yes":
         return grade_over_rdma(measurement, log, context.rate)
     else:
@@ -298,6 +312,14 @@ def _collective(measurement: Measurement, context: RunContext) -> BenchmarkResul
         finding = TRANSPORT_UNKNOWN.finding("unsure", text)
     layer: Layer | None = "nccl" if finding.level == "error" else None
     return BenchmarkResult(finding, gbps=gbps, layer=layer)
+
+
+def _socket_cause(log: LogReport) -> KnownLine:
+    """Return the setting that turns RDMA off, or else the line that shows TCP."""
+    known_lines = [count.known_line for count in log.line_counts]
+    settings = [known_line for known_line in known_lines if known_line.kind == "setting"]
+    over_tcp = [known_line for known_line in known_lines if known_line.rdma is False]
+    return (settings or over_tcp)[0]
 
 
 def _rate_text(number: float) -> str:

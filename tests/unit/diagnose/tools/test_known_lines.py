@@ -214,6 +214,38 @@ def test_gpu_direct() -> None:
     assert read(_SOCKET).gpu_direct is None
 
 
+@pytest.mark.parametrize("network", ["IBext_v8", "gIB", "Libfabric", "AWS Libfabric"])
+def test_gpu_direct_of_plugins(network: str) -> None:
+    """NCCL writes GDRDMA for plugins, too, if they can read a GPU's memory."""
+    channel = f"NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/{network}/0"
+    assert read(channel).gpu_direct is False
+    assert read(channel, f"{channel}/GDRDMA/Shared").gpu_direct is True
+
+
+def test_channels_within_a_node() -> None:
+    """They use no network, whichever network NCCL chose."""
+    local = "NCCL INFO Channel 38/0 : 5[7000] -> 3[5000] via {} comm 0x7f37 nRanks 08"
+    assert read(_CHOSE_RDMA, local.format("P2P/IPC")).within_a_node is True
+    assert read(_CHOSE_RDMA, local.format("SHM/direct/direct")).within_a_node is True
+    assert read(_CHOSE_RDMA, local.format("P2P/IPC"), _RDMA).within_a_node is False
+    assert read(_CHOSE_RDMA).within_a_node is False
+
+
+def test_the_completions_of_old_versions() -> None:
+    """They do not name the other end (NVIDIA/nccl-tests, issue 24)."""
+    line = "n:1:2 [0] transport/net_ib.cu:788 NCCL WARN NET/IB : Got completion with error {}, x"
+    for status, code in ((4, "LocalProtection"), (12, "Unanswered"), (2, "Error")):
+        (count,) = read(line.format(status)).line_counts
+        assert count.known_line.code == f"Completion{code}"
+
+
+def test_nccl_tests_that_fail() -> None:
+    """The end of nccl-tests is a consequence: any other failure comes first."""
+    codes = {row.code: row for row in KNOWN_LINES}
+    assert codes["NcclTestFailed"].consequence is True
+    assert codes["UcxPluginFailed"].consequence is False
+
+
 def test_what_nccl_was_asked_to_tell() -> None:
     """With NCCL_DEBUG=WARN, NCCL names its version but no network."""
     assert read("NCCL version 2.27.5+cuda12.9")[2:4] == (True, False)

@@ -59,6 +59,14 @@ def test_the_expectation(test: str, gpus: int, nodes: int, gigabytes: float) -> 
         (nccl_job(gbytes="3", size="67108864"), 200, ""),
         (nccl_job(gbytes="3", size="134217728"), 200, " It is below the 25 GB/s of a single port."),
         (nccl_job(gbytes="3", test="sendrecv_perf"), 200, ""),
+        (nccl_job(1, gbytes="22.9"), 200, ""),
+        (nccl_job(1, gbytes="12.5"), 200, ""),
+        (
+            nccl_job(1, gbytes="12.49"),
+            200,
+            " It is below half of the 25 GB/s of a single port.",
+        ),
+        (nccl_job(0, gbytes="22.9"), 200, " It is below the 25 GB/s of a single port."),
     ],
 )
 def test_less_than_one_port(job: str, rate: float | None, end: str) -> None:
@@ -125,6 +133,106 @@ def test_libfabric() -> None:
     unlisted = judged(nccl_job(gbytes="100"), selected, 100)
     assert code_of(unlisted) == ("unsure", "CollectiveUngraded")
     assert "which HCAs NCCL used" in unlisted.finding.text
+
+
+def test_an_old_plugin_for_libfabric() -> None:
+    """32.84 GB/s over 4 NICs of 100 Gb/s (a README of AWS); the log names neither test nor NICs."""
+    selected = "NCCL INFO NET/OFI Selected Provider is efa\n"
+    channels = "".join(f"n [send] via NET/AWS Libfabric/{number}/GDRDMA\n" for number in range(4))
+    table = nccl_job(gbytes="32.84", wrong="5e-07").partition("\n")[2]
+    job = table.replace("46.65", "17.52").replace("#wrong", "error")
+    result = judged(job, selected + channels, 100)
+    assert code_of(result) == ("ok", "OverRdma")
+    assert result.finding.text == (
+        "Bus bandwidth 32.84 GB/s over RDMA, 66% of the 50 GB/s that the HCAs can carry, without "
+        "wrong results."
+    )
+
+
+def test_libfabric_without_gpu_direct() -> None:
+    """A T4 with one NIC of 100 Gb/s reaches 3.15 GB/s (a README of aws-ia)."""
+    selected = "NCCL INFO NET/OFI Selected Provider is efa (found 1 nics)\n"
+    channel = "Channel 00/0 : 0[0] -> 1[0] [send] via NET/AWS Libfabric/0\n"
+    slow = judged(nccl_job(1, gbytes="3.15"), selected + channel, 100)
+    assert code_of(slow) == ("error", "CollectiveSlow")
+    assert slow.finding.text.endswith(
+        "25% of the 12.5 GB/s that the HCAs can carry, without wrong results, and without "
+        "GPUDirect RDMA."
+    )
+    fast = judged(nccl_job(1, gbytes="12.0"), selected + channel, 100)
+    assert code_of(fast) == ("warning", "NoGpuDirect")
+
+
+def test_the_labels_of_mpich() -> None:
+    """A run with 15% of its HCAs never passes, whatever a launcher writes before each line."""
+    text = nccl_job(8, 3, gbytes="29.50") + nccl_log(8)
+    labeled = "".join(f"[0] {line}\n" for line in text.replace("-1  ", "-1[0]  ").splitlines())
+    result = only_result(labeled, rate=200)
+    assert code_of(result) == ("error", "CollectiveSlow")
+    assert (result.gbps, result.expected) == (236, 1600)
+
+
+def test_nodes_that_do_not_see_each_other() -> None:
+    """Two runs of one node each have the bandwidth of NVLink, and say nothing about the network."""
+    ranks = "".join(
+        f"#  Rank  {rank} Group  0 Pid  7 on {host} device  0\n" for host in "ab" for rank in (0, 1)
+    )
+    job = nccl_job(0, gbytes="181.2").replace("maxBytes 1073741824\n", f"maxBytes 8\n{ranks}")
+    result = judged(job, nccl_log(8))
+    assert code_of(result) == ("unsure", "Loopback")
+    assert result.finding.text == (
+        "Bus bandwidth 181.2 GB/s within one node. Each node ran nccl-tests by itself, as it does "
+        "if nccl-tests was built without MPI=1. No cable was tested."
+    )
+    assert result.finding.remedy.startswith("Build nccl-tests with MPI=1")
+
+
+def test_a_command_that_turns_rdma_off() -> None:
+    """Without a log the command decides; a log is better evidence."""
+    job = f"mpirun -x NCCL_IB_DISABLE=1 {nccl_job(gbytes='1.17')}"
+    result = judged(job, "")
+    assert code_of(result) == ("error", "NotRdma")
+    assert result.finding.text == (
+        "Bus bandwidth 1.17 GB/s over TCP sockets, not over RDMA: the command sets "
+        "NCCL_IB_DISABLE=1."
+    )
+    assert result.finding.remedy == "Remove NCCL_IB_DISABLE=1 from the command."
+    assert code_of(judged(job.replace("1.17", "390"), nccl_log(8))) == ("ok", "OverRdma")
+    assert code_of(judged(f"NCCL_NET=Socket {nccl_job(8, 1)}", "")) == ("unsure", "Loopback")
+
+
+@pytest.mark.parametrize(
+    ("log", "text", "remedy"),
+    [
+        (
+            "NET/OFI Selected Provider is tcp;ofi_rxm\n",
+            "NCCL's plugin for libfabric uses TCP, not RDMA.",
+            "Remove FI_PROVIDER",
+        ),
+        (
+            "via NET/Socket/0\nNCCL_IB_DISABLE set by environment to 1.\n",
+            "NCCL_IB_DISABLE turns RDMA off in NCCL.",
+            "Remove the variable",
+        ),
+    ],
+)
+def test_the_cause_of_tcp(log: str, text: str, remedy: str) -> None:
+    """The log of a collective names the setting that turns RDMA off, or the provider."""
+    finding = judged(nccl_job(gbytes="1.63"), log).finding
+    assert (finding.level, finding.code) == ("error", "NotRdma")
+    assert finding.text == f"Bus bandwidth 1.63 GB/s over TCP sockets, not over RDMA. {text}"
+    assert finding.remedy.startswith(remedy)
+
+
+def test_hosts_that_name_their_hcas_differently() -> None:
+    """One HCA on each node carries the data, and none of the fabric's is left out."""
+    log = "".join(
+        f"n{number}:1:1 [0] NCCL INFO NET/IB : Using [0]mlx5_{number}:1/IB ; OOB eth0\n"
+        f"n{number}:1:2 [0] NCCL INFO Ring 00 : 7 -> 8 [send] via NET/IB/0/GDRDMA\n"
+        for number in (0, 1)
+    )
+    evaluation = evaluated(nccl_job(gbytes="11") + log, hcas=["mlx5_0", "mlx5_1"])
+    assert (evaluation.results[0].expected, evaluation.findings) == (100, ())
 
 
 def test_fewer_gpus_than_hcas() -> None:

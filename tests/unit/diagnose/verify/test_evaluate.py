@@ -11,6 +11,7 @@ from tests.unit.diagnose.tools.benchmarks import outputs
 from tests.unit.diagnose.tools.benchmarks.outputs import (
     bandwidth,
     latency,
+    nccl_job,
     nccl_log,
     nccl_tests,
     row,
@@ -147,6 +148,27 @@ def test_a_log_says_gpu_direct() -> None:
     assert ", with GPUDirect RDMA." in only_result(OVER_RDMA).finding.text
     assert ", without GPUDirect RDMA." in only_result(OVER_RDMA.replace("/GDRDMA", "")).finding.text
     assert "GPUDirect" not in only_result(TRANSPORTS[6].example).finding.text
+
+
+def test_a_log_of_one_node() -> None:
+    """A job on one node chooses a network that it does not use."""
+    chose = "n:1:1 [0] NCCL INFO Using network IB\n"
+    local = "n:1:1 [5] NCCL INFO Channel 38/0 : 5[700000] -> 3[500000] via P2P/IPC comm 0x7f37\n"
+    result = only_result(chose + local)
+    assert (result.finding.level, result.finding.code) == ("unsure", "TransportUnknown")
+    assert "all channels in the log are within a node" in result.finding.text
+    assert only_result(chose).finding.level == "ok"
+    assert only_result(f"{chose}{local}{OVER_RDMA}").finding.level == "ok"
+
+
+def test_nccl_tests_that_fail() -> None:
+    """An error of NCCL ends nccl-tests; what comes before it is the cause."""
+    end = "n1: Test NCCL failure common.cu:1057 'internal error / '\n"
+    failed = only_result(f"{nccl_job().partition('#       size')[0]}{end}")
+    assert (failed.finding.level, failed.finding.code) == ("error", "NcclTestFailed")
+    plugin = BY_CODE["UcxPluginFailed"].example
+    result = only_result(f"{nccl_job().partition('#       size')[0]}{end}{plugin}\n")
+    assert (result.finding.code, result.further_codes) == ("UcxPluginFailed", ("NcclTestFailed",))
 
 
 def test_what_is_no_output() -> None:

@@ -73,9 +73,9 @@ class Measurement(NamedTuple):
     #: A sentence on why both ends are, or may be, on one node, so that no cable carried the data;
     #: "" if they are not; None if unknown.
     loopback: str | None = None
-    #: ucx_perftest: the setting that decides about RDMA, such as "UCX_TLS=tcp".
+    #: ucx_perftest, nccl-tests: the setting that decides about RDMA, such as "UCX_TLS=tcp".
     transport_setting: str | None = None
-    #: ucx_perftest: whether that setting leaves only RDMA; False if it excludes RDMA.
+    #: Whether that setting leaves only RDMA; False if it excludes RDMA.
     over_rdma: bool | None = None
     #: nccl-tests: the number of ranks and of their nodes.
     ranks: int | None = None
@@ -84,6 +84,8 @@ class Measurement(NamedTuple):
     average_gbps: float | None = None
     #: nccl-tests: the printed sum of wrong elements.
     wrong_elements: int | None = None
+    #: nccl-tests: whether it compared results with the right ones; None without rows.
+    checked: bool | None = None
 
     @property
     def best_gbps(self) -> float | None:
@@ -107,7 +109,11 @@ LOCAL_HOST = re.compile(r"127\.|localhost$|::1$")
 _NODE_PREFIX = re.compile(
     r"(?:pdsh@\S{1,80}: |clush: )?([A-Za-z0-9](?:[A-Za-z0-9.-]{0,252})):(?: (.*))?"
 )
-_HEADER = re.compile(r"\s*(?:#bytes\s{1,40}#iterations|# nThread \d|\S.{0,60}(?:BW|Latency) Test$)")
+_NCCL_TESTS = r"# nThreads?:? \d|#\s{1,40}size\s{1,40}count\s"
+_HEADER = re.compile(
+    rf"\s*(?:#bytes\s{{1,40}}#iterations|{_NCCL_TESTS}|\S.{{0,60}}(?:BW|Latency) Test$)"
+)
+_NCCL_TESTS_HEADER = re.compile(_NCCL_TESTS)
 _DIGITS = re.compile(r"\d+")
 
 
@@ -129,7 +135,7 @@ def benchmark_lines_by_node(lines: Sequence[Line]) -> dict[str | None, list[Line
 
 def _is_rank(labeled: re.Match[str]) -> bool:
     """Return whether a line with a label is the header of nccl-tests, as a task of Slurm."""
-    return labeled[1].isdigit() and (labeled[2] or "").lstrip().startswith("# nThread")
+    return labeled[1].isdigit() and bool(_NCCL_TESTS_HEADER.match((labeled[2] or "").lstrip()))
 
 
 def _shape(name: str) -> str:
@@ -140,9 +146,10 @@ def _shape(name: str) -> str:
 
 #: Colors and cursor movements (ECMA-48).
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]{0,16}[A-Za-z]")
-#: mpirun --tag-output, and kubectl logs --prefix.
+#: Open MPI's mpirun --tag-output, MPICH's mpirun -prepend-rank, and kubectl logs --prefix.
 _OUTPUT_PREFIX = re.compile(
     r"\s{0,8}(?:\[\d{1,6},\d{1,6}\]<std(?:out|err)>:|\[pod/[^\]\s]{1,200}\]\s)"
+    r"|^\s{0,8}\[\d{1,6}\]\s"
 )
 #: Characters of a line that are read.
 _MAX_LINE = 4000

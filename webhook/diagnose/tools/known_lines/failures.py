@@ -327,5 +327,22 @@ FAILURES = (
         "Remove -mca, -x and --allow-run-as-root, or use an image with Open MPI.",
         "output of MPICH 5.0 and Intel MPI 2021.18",
     ),
+    KnownLine(
+        "UcxPluginFailed", "failure", "ucx", "NCCL WARN Failed: UCX error", None,
+        "node-0:366:377 [0] ucx_plugin.c:498 NCCL WARN Failed: UCX error ucx_plugin.c:498 '-5' "
+        "Invalid parameter",
+        "NCCL's plugin for UCX failed with the error that the line shows.",
+        "Remove NCCL_PLUGIN_P2P=ucx, so that NCCL uses verbs without UCX.",
+        "Mellanox/nccl-rdma-sharp-plugins, src/ucx_plugin.c",
+    ),
+    KnownLine(
+        "NcclTestFailed", "failure", "nccl", ": Test NCCL failure ", None,
+        "node-0: Test NCCL failure common.cu:1057 'internal error / '",
+        "nccl-tests ended with an error of NCCL.",
+        "Read the NCCL WARN lines above this line. If there are none, run the job again with "
+        "NCCL_DEBUG=INFO.",
+        "NVIDIA/nccl-tests, src/common.h",
+        consequence=True,
+    ),
     *WORK_COMPLETIONS,
 )  # fmt: skip

@@ -126,7 +126,7 @@ def _rows_of(cause: _Cause) -> tuple[KnownLine, KnownLine]:
             consequence=cause.consequence,
         ),
         KnownLine(
-            f"Completion{cause.name}", "failure", "verbs", "Got completion from peer",
+            f"Completion{cause.name}", "failure", "verbs", "Got completion ",
             _nccl_pattern(str(cause.status)),
             "node-0:5776:5902 [0] NCCL WARN NET/IB: Got completion from peer 10.2.0.5<33092> with "
             f"status=IBV_WC_{cause.symbol}_ERR({cause.status}) opcode=IBV_WC_SEND(0) vendor_err=81",
@@ -151,7 +151,7 @@ WORK_COMPLETIONS = (
         _OTHER_MEANING, _OTHER_REMEDY, _PERFTEST_SOURCE,
     ),
     KnownLine(
-        "CompletionError", "failure", "verbs", "Got completion from peer", _nccl_pattern(_OTHER),
+        "CompletionError", "failure", "verbs", "Got completion ", _nccl_pattern(_OTHER),
         "node-0:5776:5902 [0] transport/net_ib.cc:1296 NCCL WARN NET/IB : Got completion from "
         "peer 10.2.0.5<33092> with error 2, opcode 0, len 0, vendor err 104 (Send)",
         _OTHER_MEANING, _OTHER_REMEDY, _NCCL_SOURCE,

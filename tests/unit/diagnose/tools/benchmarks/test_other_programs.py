@@ -31,6 +31,7 @@ def test_nccl_tests() -> None:
         cuda=True,
         average_gbps=186.26,
         wrong_elements=0,
+        checked=True,
     )
     assert [
         (row.size, row.gbps, row.latency, row.in_place, row.wrong_elements) for row in run.rows
@@ -66,7 +67,7 @@ def test_nccl_tests_cut() -> None:
     """Without its header a table is a run of unknown machines; a cut row keeps what is complete."""
     body = nccl_tests()[nccl_tests().index("#       size") :]
     run = only(body)
-    assert (run.test, run.nodes, run.ranks, len(run.rows)) == (None, None, None, 4)
+    assert (run.nodes, run.ranks, len(run.rows)) == (None, None, 4)
     cut = body[: body.index("   23100")]
     assert [row.in_place for row in only(cut).rows] == [False, True, False]
     assert only(nccl_tests().partition("           8")[0]).rows == ()
