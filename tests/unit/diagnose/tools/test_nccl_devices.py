@@ -40,10 +40,10 @@ def on_host(host: str, *devices: str, channels: tuple[int, ...] = (0,)) -> str:
 
 def test_hosts_that_name_their_devices_differently() -> None:
     """The numbers of a host's channels are those of its own list (NVIDIA/nccl-tests, issue 29)."""
-    both = read_nccl_devices(on_host("server-1", "mlx5_1") + on_host("server-2", "mlx5_0"))
-    assert (both.used, both.used_count) == (("mlx5_1", "mlx5_0"), 1)
-    more = on_host("n1", "mlx5_0", "mlx5_1", channels=(1, 0)) + on_host("n2", "mlx5_9")
-    devices = read_nccl_devices(more)
+    renamed = read_nccl_devices(on_host("server-1", "mlx5_1") + on_host("server-2", "mlx5_0"))
+    assert (renamed.used, renamed.used_count) == (("mlx5_1", "mlx5_0"), 1)
+    unequal = on_host("n1", "mlx5_0", "mlx5_1", channels=(1, 0)) + on_host("n2", "mlx5_9")
+    devices = read_nccl_devices(unequal)
     assert (devices.used, devices.used_count) == (("mlx5_0", "mlx5_1", "mlx5_9"), 2)
     assert devices.available == ("mlx5_0", "mlx5_1")
     unlisted = on_host("n1", "mlx5_0", "mlx5_1") + CHANNEL.format(1).replace("n:1", "n2:1")
@@ -106,8 +106,8 @@ def test_libfabric(name: str) -> None:
         devices = read_nccl_devices(libfabric(used=used, name=name))
         assert (devices.available_count, devices.used_count) == (32, nics)
         assert devices.available == devices.used == ()
-    both = read_nccl_devices(libfabric(nics=4, joined=4, used=4) + libfabric(nics=16, joined=4))
-    assert both.available_nics == 16
+    two_nodes = libfabric(nics=4, joined=4, used=4) + libfabric(nics=16, joined=4)
+    assert read_nccl_devices(two_nodes).available_nics == 16
 
 
 def test_libfabric_that_does_not_join_nics() -> None:
