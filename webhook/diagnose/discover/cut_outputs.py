@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -35,10 +36,20 @@ def cut_texts(part: NodeOutput, reading: Reading, *, is_last: bool) -> Iterator[
     """
     is_end = is_last or part.exit_status not in (0, None)
     last_line = max((line.number for line in part.lines if line.text.strip()), default=0)
-    cuts = [cut for cut in reading.cuts if cut.is_table or (is_end and cut.line >= last_line)]
+    cuts = [
+        cut
+        for cut in reading.cuts
+        if cut.is_table or (is_end and cut.line >= last_line and not _may_be_whole(cut, part))
+    ]
     yield from map(_text, cuts)
     if part.is_cut and not cuts:
         yield f"the text ends within the output of {part.command or 'the script'}"
+
+
+def _may_be_whole(cut: Cut, part: NodeOutput) -> bool:
+    """Return whether the part may be a short form: its command is unknown, or has an option."""
+    plain = rf"(?:sudo )?(?:\S{{0,200}}/)?{re.escape(cut.tool)}(?: \w\S{{0,60}}){{0,2}}"
+    return cut.may_be_short_form and not re.fullmatch(plain, part.command or "")
 
 
 def _text(cut: Cut) -> str:

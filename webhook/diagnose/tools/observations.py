@@ -253,6 +253,8 @@ class Cut(NamedTuple):
     within: str
     #: Whether the output is cut wherever the part is, as is a table with fewer rows than columns.
     is_table: bool = False
+    #: Whether the tool has an option with which the part is whole; only the command shows that.
+    may_be_short_form: bool = False
 
 
 class Reading(NamedTuple):

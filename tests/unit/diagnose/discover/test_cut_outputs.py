@@ -57,6 +57,28 @@ def devinfo(device: str, board: str = "\tboard_id:\t\t\tMT_0000000838\n", ports:
     return head + "".join(port.format(number) for number in range(1, ports + 1))
 
 
+FULL = "fe80:0000:0000:0000:a088:c2ff:fe12:3456"
+MAPPED = "0000:0000:0000:0000:0000:ffff:0a00:0004"
+#: The rows of GID tables: those of an interface with an IPv4 address, and of other drivers.
+V1, V2 = f"{FULL}, RoCE v1", "fe80::a088:c2ff:fe12:3456, RoCE v2"
+IPV4_V1, IPV4_V2 = f"{MAPPED}, RoCE v1", "::ffff:10.0.0.4, RoCE v2"
+PAIRS = (V1, V2, IPV4_V1, IPV4_V2)
+
+
+def verbose(device: str, gids: tuple[str, ...] = PAIRS) -> str:
+    """Return the block of a device, as ibv_devinfo -v writes it (the limits are shortened)."""
+    text = devinfo(device).rstrip("\n").replace("layer:\t\tInfiniBand", "layer:\t\tEthernet")
+    port = (
+        "max_msg_sz:\t\t0x40000000\n\t\t\tport_cap_flags:\t\t0x04010000\n"
+        "\t\t\tmax_vl_num:\t\tinvalid value (0)\n\t\t\tbad_pkey_cntr:\t\t0x0\n"
+        "\t\t\tgid_tbl_len:\t\t255\n\t\t\tinit_type_reply:\t0\n"
+        "\t\t\tactive_width:\t\t4X (2)\n\t\t\tactive_speed:\t\t25.0 Gbps (32)\n"
+        "\t\t\tphys_state:\t\tLINK_UP (5)"
+    )
+    rows = "".join(f"\n\t\t\tGID[{at:3}]:\t\t{gid}" for at, gid in enumerate(gids))
+    return f"{text}\n\t\t\t{port}{rows}\n\n"
+
+
 def ibstatus(device: str) -> str:
     """Return the block of a port, as ibstatus writes it."""
     return (
@@ -119,6 +141,15 @@ COMPLETE = {
     "rdma link": RDMA_LINK,
     "rdma link of a state to come": "link mlx5_0/1 state ACTIVE physical_state QUIESCENT\n",
     "mst status -v": MST,
+    "ibv_devinfo -v": verbose("mlx5_0"),
+    "ibv_devinfo -v of two": verbose("mlx5_0") + verbose("mlx5_1", (V1, V2)),
+    "RoCE v2 alone": verbose("irdma0", (V2, IPV4_V2)),
+    "RoCE v1 alone": verbose("hns_0", (V1, IPV4_V1)),
+    "an address of RoCE v1 alone": verbose("x_0", (V1, V2, IPV4_V1, V1)),
+    "InfiniBand's GID": verbose("mlx5_0", (FULL,)),
+    "GIDs without versions": verbose("mlx5_0", (FULL, FULL, MAPPED, MAPPED)),
+    "no GID": verbose("mlx5_0", ()),
+    "a filter of -v": "hca_id:\tmlx5_0\n\t\t\tlink_layer:\tEthernet\n\t\t\tmax_msg_sz:\t0x40\n",
 }  # fmt: skip
 
 
@@ -173,6 +204,64 @@ def test_a_single_device_of_ibstat_may_be_cut_before_its_ports() -> None:
     head = ibstat("mlx5_7").partition("\tPort 1")[0]
     assert cuts(head) == []
     assert cuts(head.partition("\tSystem")[0]) == ["the text ends within mlx5_7 (ibstat)"]
+
+
+PLAIN = ("ibstat", "ibstat mlx5_7", "sudo ibstat", "/usr/sbin/ibstat mlx5_7 1")
+OTHER = ("ibstat -s", "ibstat --short mlx5_7", "ibstat -ls", "ibstat | head", "timeout 9 ibstat")
+
+
+@pytest.mark.parametrize("command", [*PLAIN, *OTHER])
+def test_the_command_shows_that_a_device_of_ibstat_lacks_its_ports(command: str) -> None:
+    """Without an option, it always writes them; unless the device says that it has none."""
+    head = ibstat("mlx5_7").partition("\tPort 1")[0]
+    cut = ["the text ends within mlx5_7 (ibstat)"] if command in PLAIN else []
+    assert cuts(f"root@n1:~# {command}\n{head}") == cut
+    assert cuts(f"root@n1:~# {command}\n{head}root@n1:~# \n") == cut
+    assert cuts(f"root@n1:~# {command}\n{head}".replace("ports: 1", "ports: 0")) == []
+    assert cuts(f"root@n1:~# {command}\n{ibstat('mlx5_7')}") == []
+
+
+@pytest.mark.parametrize("before", ["", verbose("mlx5_0")], ids=["alone", "after another"])
+def test_ibv_devinfo_may_end_within_its_gids(before: str) -> None:
+    """A row is the beginning of one, or the last one has RoCE v1 alone."""
+    text = before + verbose("mlx5_7").rstrip("\n")
+    sentence = ["the text ends within mlx5_7 (ibv_devinfo)"]
+    first = text.rindex("GID[  0]")
+    second, third, fourth = (text.index(f"GID[{at:3}]", first) for at in (1, 2, 3))
+    for begin, end in ((second, third), (third, fourth), (fourth, len(text))):
+        whole = text[begin:end].rstrip()
+        for length in range(1, len(whole)):
+            assert cuts(text[:begin] + whole[:length]) == sentence
+    assert cuts(text[:fourth]) == sentence
+    assert cuts(text[:third]) == []  # perhaps the interface has no address
+    assert cuts(text) == []
+
+
+def test_a_first_gid_may_be_incomplete_too() -> None:
+    """The full form without a version may be InfiniBand's; anything shorter is a beginning."""
+    text = verbose("mlx5_7", (FULL,)).rstrip("\n")
+    begin = text.index("GID[")
+    for end in range(begin + 1, len(text)):
+        assert cuts(text[:end]) == ["the text ends within mlx5_7 (ibv_devinfo)"]
+    assert cuts(f"{text}, RoCE v") == ["the text ends within mlx5_7 (ibv_devinfo)"]
+
+
+def test_ibv_devinfo_may_end_before_the_speed() -> None:
+    """With -v, a port has it; so has nobody filtered the lines who kept those before it."""
+    text = verbose("mlx5_7")
+    for key in ("gid_tbl_len", "init_type", "active_width", "active_speed"):
+        end = text.index(f"\n\t\t\t{key}")
+        assert cuts(text[:end]) == ["the text ends within mlx5_7 (ibv_devinfo)"]
+    assert cuts(text[: text.index("\n\t\t\tphys_state")]) == []  # not on all devices
+
+
+def test_lines_after_the_beginning_of_a_gid_show_a_person() -> None:
+    """They would not be there otherwise."""
+    text = verbose("mlx5_7")
+    half = text[: text.index("GID[  3]") + 14]
+    assert cuts(half) != []
+    assert cuts(f"{half}\n\t\t\tgid_tbl_len:\t\t255\n") == []
+    assert cuts(f"{half}\n{verbose('mlx5_8')}") == []
 
 
 def test_a_second_port_that_is_missing_is_a_cut() -> None:

@@ -56,6 +56,11 @@ class Block:
     port_count: int | None = None
 
 
+def lacks_nothing(_block: Block) -> bool:
+    """Return whether a block lacks lines without a known key: never."""
+    return False
+
+
 class BlockFormat(NamedTuple):
     """The format of a tool's blocks."""
 
@@ -76,6 +81,12 @@ class BlockFormat(NamedTuple):
     last_device_key: str = ""
     last_port_keys: frozenset[str] = frozenset()
     port_count_key: str = ""
+    #: Whether an option leaves out all ports.
+    has_short_form: bool = False
+    #: The beginnings of lines that only `take_other` takes.
+    torn: re.Pattern[str] | None = None
+    #: Whether a port that has all keys lacks lines that `take_other` takes.
+    lacks_end: Callable[[Block], bool] = lacks_nothing
 
     def port_observation(self, block: Block) -> PortObservation:
         """Make the observation of a block with the fields of `PortObservation`."""
@@ -157,11 +168,16 @@ class _BlockCollector:
             self._open = None  # below a port: the key belongs to the next device
             return False
         is_known = self._take_other(line, block)
-        if not is_known and any(f"{key}:".startswith(line.text.strip() or "?") for key in keys):
-            block.last_line, block.is_torn = line.number, True
-        elif is_known:
-            block.last_line = line.number
+        if is_known or self._is_torn(line.text, keys):
+            block.last_line, block.is_torn = line.number, not is_known
         return is_known
+
+    def _is_torn(self, text: str, keys: Keys) -> bool:
+        """Return whether a line is only the beginning of one."""
+        torn = self._format.torn
+        return any(f"{key}:".startswith(text.strip() or "?") for key in keys) or bool(
+            torn and torn.fullmatch(text)
+        )
 
     def _fill(self, line: Line, block: Block, key: str, value: str) -> bool:
         """Store the value of a key; return whether it is understood."""
@@ -213,9 +229,14 @@ def _cut(devices: Sequence[Sequence[Block]], block_format: BlockFormat) -> Cut |
         return None
     *before, last = devices
     block = last[-1]
-    if not (block.is_torn or _lacks_keys(last, before, block_format) or _lacks_ports(last, before)):
-        return None
-    return Cut(block_format.tool, block.last_line, block.device)
+    cut = Cut(block_format.tool, block.last_line, block.device)
+    if block.is_torn or _lacks_keys(last, before, block_format) or _lacks_ports(last, before):
+        return cut
+    if block.port is not None:
+        return cut if block_format.lacks_end(block) else None
+    if block_format.has_short_form and not before and block.port_count:
+        return cut._replace(may_be_short_form=True)
+    return None
 
 
 def _lacks_keys(

@@ -192,6 +192,30 @@ def _width(text: str) -> int | None:
     return int(width[1]) if width else None
 
 
+#: Keys of a port with -v before its speed, which nobody keeps without that.
+_BEFORE_SPEED = frozenset(("max_msg_sz", "bad_pkey_cntr"))
+
+
+def _lacks_end(block: Block) -> bool:
+    """Return whether a port of -v lacks its speed, or the rest of its last GIDs.
+
+    The kernel adds an address as RoCE v1 and then as v2 (Linux, drivers/infiniband/core,
+    roce_gid_mgmt.c), so v1 is never the last of a table that has both for each address.
+    """
+    if _BEFORE_SPEED.issubset(block.keys) and "active_speed" not in block.keys:
+        return True
+    if not block.gids or block.gids[-1][0] != block.last_line:
+        return False
+    *before, last_version = (version for _, _, _, version in block.gids)
+    if last_version is None:
+        return any(before)
+    of_v1, of_v2 = (
+        {address for _, _, address, shown in block.gids[:-1] if shown == version}
+        for version in ("v1", "v2")
+    )
+    return last_version == "v1" and bool(of_v1) and of_v1 <= of_v2
+
+
 _DEVINFO_FORMAT = BlockFormat(
     _IBV_DEVINFO,
     re.compile(rf"\s{{0,40}}hca_id:\s{{1,20}}(?P<device>{DEVICE})\s*"),
@@ -227,6 +251,8 @@ _DEVINFO_FORMAT = BlockFormat(
     last_device_key="port",
     last_port_keys=frozenset(("port_lmc", "link_layer")),
     port_count_key="phys_port_cnt",
+    torn=re.compile(r"\s{0,40}G(?:I(?:D(?:\[.{0,80})?)?)?"),
+    lacks_end=_lacks_end,
 )
 
 
@@ -238,7 +264,10 @@ def read_ibv_devinfo(lines: Sequence[Line]) -> Reading:
 def _take_gid(line: Line, block: Block) -> bool:
     row = _GID.fullmatch(line.text)
     if row is None or block.port is None:
-        return _VERBOSE.fullmatch(line.text) is not None
+        is_verbose = _VERBOSE.fullmatch(line.text) is not None
+        if is_verbose and block.port is not None:
+            block.keys.append(line.text.strip().partition(":")[0])
+        return is_verbose
     # A short form may have been cut anywhere; only a version after it proves that it is complete.
     written = gid(row[2]) if row[3] else kernel_gid(row[2])
     if written is not None:

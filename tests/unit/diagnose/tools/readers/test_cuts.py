@@ -54,3 +54,54 @@ def test_a_whole_device_is_not_cut() -> None:
 def test_the_scripts_output_shows_its_end(text: str, is_cut: bool) -> None:
     """Only version 1 had no last line."""
     assert [output.is_cut for output in split_by_node(text)] == [is_cut]
+
+
+def test_a_device_without_ports_may_be_the_short_form_of_ibstat() -> None:
+    """Only the command shows whether it is; a device without any port has none to show."""
+    head = DEVICE.partition("\tPort 1")[0]
+    assert cuts_of(head) == (Cut("ibstat", 7, "mlx5_7", may_be_short_form=True),)
+    assert cuts_of(head.replace("ports: 1", "ports: 0")) == ()
+    assert cuts_of(head * 2) == ()
+
+
+VERBOSE = """hca_id:	mlx5_7
+		port:	1
+			port_lmc:	0x00
+			link_layer:	Ethernet
+			max_msg_sz:	0x40000000
+			bad_pkey_cntr:	0x0
+			active_speed:	25.0 Gbps (32)
+			GID[  0]:	fe80:0000:0000:0000:a088:c2ff:fe12:3456, RoCE v1
+			GID[  1]:	fe80::a088:c2ff:fe12:3456, RoCE v2
+			GID[  2]:	0000:0000:0000:0000:0000:ffff:0a00:0004, RoCE v1
+			GID[  3]:	::ffff:10.0.0.4, RoCE v2
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "line"),
+    [
+        ("\t\t\tactive_speed", 6),
+        ("ID[  0]", 8),
+        ("80::a088", 9),
+        (", RoCE v1\n\t\t\tGID[  3]", 10),
+        ("\t\t\tGID[  3]", 10),
+        ("0.4, RoCE", 11),
+        ("2\n\t\t\tGID[  2]", 9),
+    ],
+)
+def test_a_port_of_ibv_devinfo_that_ends_too_early_is_named(end: str, line: int) -> None:
+    """Within its lines of -v, or within a GID, or between two GIDs of one address."""
+    assert cuts_of(VERBOSE.partition(end)[0]) == (Cut("ibv_devinfo", line, "mlx5_7"),)
+
+
+@pytest.mark.parametrize("end", ["\t\t\tmax_msg_sz", "\t\t\tGID[  0]", "\t\t\tGID[  2]", "end"])
+def test_a_port_of_ibv_devinfo_is_not_cut_where_it_may_end(end: str) -> None:
+    """Without -v, without GIDs, or without an address."""
+    assert cuts_of(VERBOSE.partition(end)[0]) == ()
+
+
+def test_a_line_after_the_last_gid_shows_that_it_is_not_the_end() -> None:
+    """It is from the same port."""
+    half = VERBOSE.partition("\t\t\tGID[  3]")[0]
+    assert cuts_of(f"{half}\t\t\tgid_tbl_len:\t255\n") == ()
