@@ -212,7 +212,7 @@ OTHER = ("ibstat -s", "ibstat --short mlx5_7", "ibstat -ls", "ibstat | head", "t
 
 @pytest.mark.parametrize("command", [*PLAIN, *OTHER])
 def test_the_command_shows_that_a_device_of_ibstat_lacks_its_ports(command: str) -> None:
-    """Without an option, it always writes them; unless the device says that it has none."""
+    """Without an option, it writes the ports of each device that has any."""
     head = ibstat("mlx5_7").partition("\tPort 1")[0]
     cut = ["the text ends within mlx5_7 (ibstat)"] if command in PLAIN else []
     assert cuts(f"root@n1:~# {command}\n{head}") == cut
