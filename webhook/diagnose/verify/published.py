@@ -2,12 +2,14 @@
 
 Each number is from a health check of the cloud itself, at the commit in its source. The machine is
 known only from the option --machine: no output of a benchmark names it. Google's check runs
-all_gather_perf on two nodes (src/nccl_healthcheck/config.py there).
+all_gather_perf on two nodes (src/nccl_healthcheck/nccl_startup.py there), and Oracle's runs
+all_reduce_perf. Oracle's minimums for GB200 and GB300 are not here: its test of those might use
+NVLink only.
 """
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
 from webhook.diagnose.tools.benchmarks.measurements import Measurement
 from webhook.diagnose.verify.collective import GIGABYTE
@@ -25,13 +27,17 @@ BELOW_PUBLISHED = Code(
 _AZURE = "https://github.com/Azure/azurehpc-health-checks/blob"
 _GOOGLE = "https://github.com/GoogleCloudPlatform/cluster-health-scanner/blob"
 _GOOGLE_CHECK = "deploy/helm/health_checks/nccl_healthcheck"
+_ORACLE = (
+    "https://github.com/oracle-quickstart/oci-hpc/blob/976facbaa470a4a880c68e69a64b6be530664900/"
+    "playbooks/roles/healthchecks/files/multi_node_active_healthcheck.py"
+)
 
 
 class PublishedMinimum(NamedTuple):
     """The least bandwidth in a cloud's health check of a machine type."""
 
     machine: str
-    test: Literal["ib_write_bw", "all_gather_perf"]
+    test: Literal["ib_write_bw", "all_gather_perf", "all_reduce_perf"]
     #: perftest: whether a GPU's memory is sent. nccl-tests always send it.
     cuda: bool
     #: nccl-tests: the number of nodes; None for perftest.
@@ -39,6 +45,11 @@ class PublishedMinimum(NamedTuple):
     #: In Gb/s.
     gbps: float
     source: str
+
+    @classmethod
+    def of_oracle(cls, machine: str, gigabytes: float) -> Self:
+        """Return the minimum of Oracle's check of two nodes of a shape."""
+        return cls(machine, "all_reduce_perf", True, 2, gigabytes * GIGABYTE, _ORACLE)
 
     def applies_to(self, measurement: Measurement) -> bool:
         """Return whether a run is such a test as the health check has."""
@@ -71,6 +82,25 @@ PUBLISHED = (
         "a3-ultragpu-8g", "all_gather_perf", True, 2, 250 * GIGABYTE,
         f"{_GOOGLE}/af415e4bac82c45176522b6597b5fea1b0c02b4d/{_GOOGLE_CHECK}/a3ultra.yaml",
     ),
+    PublishedMinimum(
+        "a4-highgpu-8g", "all_gather_perf", True, 2, 250 * GIGABYTE,
+        f"{_GOOGLE}/28f25fcb219bf530dcad3889c51ae8597e75de47/{_GOOGLE_CHECK}/a4.yaml",
+    ),
+    PublishedMinimum(
+        "a4x-highgpu-4g", "all_gather_perf", True, 2, 160 * GIGABYTE,
+        f"{_GOOGLE}/e73b1da1485d86f58e14e2a093e34b81b562e2e5/{_GOOGLE_CHECK}/a4x.yaml",
+    ),
+    PublishedMinimum.of_oracle("BM.GPU4.8", 185),
+    PublishedMinimum.of_oracle("BM.GPU.B4.8", 185),
+    PublishedMinimum.of_oracle("BM.GPU.A100-v2.8", 185),
+    PublishedMinimum.of_oracle("BM.GPU.H100.8", 440),
+    PublishedMinimum.of_oracle("BM.GPU.H200.8", 440),
+    PublishedMinimum.of_oracle("BM.GPU.B200.8", 440),
+    PublishedMinimum.of_oracle("BM.GPU.B300.8", 700),
+    PublishedMinimum.of_oracle("BM.GPU.MI300X.8", 350),
+    PublishedMinimum.of_oracle("BM.GPU.MI355X.8", 350),
+    PublishedMinimum.of_oracle("BM.GPU.MI355X-v0.8", 350),
+    PublishedMinimum.of_oracle("BM.GPU.MI355X-v1.8", 350),
 )  # fmt: skip
 MACHINES = tuple(minimum.machine for minimum in PUBLISHED)
 

@@ -27,7 +27,7 @@ def test_each_minimum(minimum: PublishedMinimum) -> None:
     for gbps, code in ((minimum.gbps, None), (minimum.gbps - 0.5, "BelowPublished")):
         if minimum.nodes:
             job = nccl_job(test=minimum.test, gbytes=f"{gbps / 8:.4f}")
-            result = judged(job + nccl_log(8), minimum.machine)
+            result = judged(job + nccl_log(8), minimum.machine, minimum.gbps / 8)
         else:
             start = GPU if minimum.cuda else ""
             result = judged(start + bandwidth(row(gbps)), minimum.machine, minimum.gbps * 1.01)
@@ -44,6 +44,8 @@ def test_the_amounts() -> None:
     assert "the 380 Gb/s of" in judged(GPU + bandwidth(row(390)), H100).finding.text
     job = nccl_job(test="all_gather_perf", gbytes="390") + nccl_log(8)
     assert "the 250 GB/s of" in judged(job, "a3-ultragpu-8g").finding.text
+    job = nccl_job(gbytes="390") + nccl_log(8)
+    assert "Less than the 440 GB/s of" in judged(job, "BM.GPU.H100.8").finding.text
 
 
 @pytest.mark.parametrize(
