@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.integration.pods_api import PodsApi
-from tests.unit.diagnose.tools.benchmarks.outputs import nccl_tests
+from tests.unit.diagnose.tools.benchmarks.outputs import nccl_job, nccl_log, nccl_tests
 from tests.unit.diagnose.verify.runs.fake_operator import OVER_RDMA, FakeOperator
 from tests.unit.diagnose.verify.runs.fake_pods import FakePods
 from tests.unit.diagnose.verify.runs.test_fabric_nodes import node
@@ -145,6 +145,15 @@ def test_forms_and_exit_codes(lab: VerifyCommands) -> None:
     assert lab.run().code == 3
 
 
+def test_the_minimum_of_the_machine(lab: VerifyCommands) -> None:
+    """A result below what the cloud publishes is a warning; without the option, it passes."""
+    lab.operator.logs["launcher"] = nccl_job(test="all_gather_perf", gbytes="230") + nccl_log(8)
+    words = ("--test", "all_gather_perf", "--rate", "400", "-o", "json")
+    assert json.loads(lab.run(*words).out)["code"] == "OverRdma"
+    answer = lab.run(*words, "--machine", "a3-ultragpu-8g", "--strict")
+    assert (answer.code, json.loads(answer.out)["code"]) == (1, "BelowPublished")
+
+
 def test_without_mpi_operator(lab: VerifyCommands) -> None:
     """One line names what to install, at once, without another attempt."""
     lab.operator.errors["jobs"] = StatusError(404, "not found")
@@ -187,8 +196,12 @@ def test_the_gpu_resource(lab: VerifyCommands, tmp_path: Path) -> None:
     [
         (("--gpus", "0"), "'0' is not a number of GPUs from 1 to 64"),
         (("--largest", "big"), "'big' is not a size such as 256M"),
+        (
+            ("--machine", "Standard_ND96isr_H100_v5"),
+            "--machine: 'Standard_ND96isr_H100_v5' is not one of a3-ultragpu-8g",
+        ),
     ],
-    ids=["gpus", "largest"],
+    ids=["gpus", "largest", "machine without a minimum for nccl-tests"],
 )
 def test_wrong_usage(lab: VerifyCommands, words: tuple[str, ...], message: str) -> None:
     """One line shows valid values."""

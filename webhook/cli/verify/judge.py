@@ -9,7 +9,13 @@ from webhook.cli.config_files import read_configuration
 from webhook.cli.inputs import input_name, read_input, shown_name
 from webhook.cli.options import CONFIG_VARIABLE, MISSING_FILE, config_name
 from webhook.cli.output import print_message
-from webhook.cli.verify.options import add_result_options, find_fabric, given_rate, port_rate
+from webhook.cli.verify.options import (
+    add_machine_option,
+    add_result_options,
+    find_fabric,
+    given_rate,
+    port_rate,
+)
 from webhook.cli.verify.output import EXIT_CODES, NOT_COMPLETED, exit_code, print_evaluation
 from webhook.cli.verify.run import check_page, print_report, write_page
 from webhook.diagnose.verify.evaluate import BenchmarkFile, evaluate, read_benchmark_files
@@ -54,14 +60,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help=f"fabrics file that has the fabric of --fabric (default: ${CONFIG_VARIABLE})",
     )
     add("--fabric", metavar="NAME", help="fabric whose rateGbps and hcas are expected")
-    add(
-        "--machine",
-        choices=MACHINES,
-        default="",
-        metavar="TYPE",
-        help="machine type of the nodes, to compare with the minimum of its cloud's health check: "
-        f"{', '.join(MACHINES)}",
-    )
+    add_machine_option(command, MACHINES)
     add(
         "--matrix",
         action="store_true",

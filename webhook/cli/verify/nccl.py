@@ -13,6 +13,7 @@ from webhook.cli.inputs import input_name
 from webhook.cli.options import add_cluster_options, cluster_client
 from webhook.cli.output import print_message
 from webhook.cli.verify.options import (
+    add_machine_option,
     add_nodes_option,
     add_pod_options,
     add_result_options,
@@ -23,6 +24,7 @@ from webhook.cli.verify.options import (
 from webhook.cli.verify.output import NOT_COMPLETED, RUN_EXIT_CODES, exit_code, print_evaluation
 from webhook.cli.verify.selection import chosen_fabric, chosen_nodes, fabric_source, gpu_tolerations
 from webhook.cli.verify.session import NcclSession, RunSignals, make_folder, pod_problems, write_log
+from webhook.diagnose.verify.published import NCCL_MACHINES
 from webhook.diagnose.verify.runs.nccl_job import NcclPlan
 from webhook.diagnose.verify.runs.nccl_run import NcclEnvironment
 from webhook.diagnose.verify.runs.plan import RunEnvironment
@@ -79,6 +81,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         metavar="GBPS",
         help="rate of the ports (default: the fabric's rateGbps)",
     )
+    add_machine_option(command, NCCL_MACHINES)
     add_pod_options(command)
     add("--logs", type=Path, metavar="DIR", help="save the log of the launcher")
     add_result_options(command)
@@ -132,6 +135,7 @@ def _plan(arguments: argparse.Namespace, reads: HttpReads) -> NcclPlan:
         pull_secrets=tuple(arguments.pull_secrets),
         tolerations=(*gpu_tolerations(fabric), *arguments.tolerations),
         rate=port_rate(arguments.rate, fabric),
+        machine=arguments.machine,
     )
 
 

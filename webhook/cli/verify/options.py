@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Sequence
 
 from webhook.cli.options import namespace_name, object_name, request_timeout
 from webhook.diagnose.verify.results import PortRate
@@ -64,6 +65,18 @@ def add_nodes_option(command: argparse.ArgumentParser) -> None:
         type=node_names,
         metavar="A,B,...",
         help="nodes to measure (default: the fabric's ready nodes that offer its RDMA resources)",
+    )
+
+
+def add_machine_option(command: argparse.ArgumentParser, machines: Sequence[str]) -> None:
+    """Add the option for the machine type of the nodes, one of those with a published minimum."""
+    command.add_argument(
+        "--machine",
+        choices=machines,
+        default="",
+        metavar="TYPE",
+        help="machine type of the nodes, to compare with the minimum of its cloud's health check: "
+        f"{', '.join(machines)}",
     )
 
 

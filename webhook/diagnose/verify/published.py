@@ -103,6 +103,8 @@ PUBLISHED = (
     PublishedMinimum.of_oracle("BM.GPU.MI355X-v1.8", 350),
 )  # fmt: skip
 MACHINES = tuple(minimum.machine for minimum in PUBLISHED)
+#: Those with a minimum for nccl-tests.
+NCCL_MACHINES = tuple(minimum.machine for minimum in PUBLISHED if minimum.nodes is not None)
 
 
 def with_published(result: BenchmarkResult, machine: str) -> BenchmarkResult:

@@ -156,6 +156,8 @@ class NcclPlan(NamedTuple):
     tolerations: tuple[dict[str, str], ...] = ()
     #: The rate of an HCA; None if it is not known.
     rate: PortRate | None = None
+    #: The machine type of the nodes, if a cloud has published a minimum for it; else "".
+    machine: str = ""
 
     @property
     def ranks(self) -> int:

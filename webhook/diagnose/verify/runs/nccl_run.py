@@ -226,7 +226,8 @@ def grade_launcher(name: str, log: str, plan: NcclPlan) -> Evaluation:
     """Return the results of the log of a launcher, at least one; `name` is their file."""
     if missing := missing_program(log):
         return Evaluation((missing_program_result(missing).with_location(name, ()),))
-    evaluation = evaluate(read_benchmark_files(name, log), plan.rate, plan.fabric.hcas)
+    files = read_benchmark_files(name, log)
+    evaluation = evaluate(files, plan.rate, plan.fabric.hcas, plan.machine)
     if evaluation.results:
         return evaluation
     return Evaluation((_no_result(log).with_location(name, ()),))
