@@ -41,8 +41,8 @@ FABRIC_OF_OTHER_MANAGER_REMOVED = Code(
 OWNERSHIP_CHANGED = Code(
     "OwnershipChanged",
     "An update changes fields that a different field manager applied earlier.",
-    "The next apply of that manager's file will report a conflict or restore the old values: "
-    "make the same change in that file.",
+    "Make the same change in that manager's file, whose next apply would otherwise report a "
+    "conflict or restore the old values.",
 )
 CODES = (
     NO_FABRICS_LEFT,

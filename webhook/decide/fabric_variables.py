@@ -25,8 +25,8 @@ from webhook.model.transport_variables import allows_rdma
 
 #: The remedy where envFrom, whose variables are unknown, may set a variable of ours.
 CHECK_ENV_FROM = (
-    "If no ConfigMap or Secret of envFrom sets a variable that the webhook left out, set that "
-    "variable in env."
+    "Set in env each variable that the webhook left out and that no ConfigMap or Secret of envFrom "
+    "sets."
 )
 
 UCX_TLS = "UCX_TLS"

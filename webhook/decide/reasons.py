@@ -97,8 +97,8 @@ FACTS_UNKNOWN = Reason(
 )
 CLAIM_UNKNOWN = Reason(
     "ClaimUnknown",
-    "A ResourceClaim of the pod could not be read, so the devices in the claim were guessed "
-    "from the names in the pod.",
+    "A ResourceClaim of the pod could not be read, so its devices were guessed from the names of "
+    "the claim and its request.",
     remedy=(
         "Check that the ResourceClaim exists in the namespace: without it, the pod stays "
         "Pending. If it exists now, create the pod again. For a preview, use --live, or add "

@@ -70,8 +70,8 @@ NODE_WITHOUT_FABRIC = Code(
     "NodeWithoutFabric",
     "Some nodes offer GPUs or RDMA resources, or have a label that a fabric requires, but belong "
     "to no fabric.",
-    "If the fabric that the finding names as the nearest is the right one, give the node the "
-    "missing label or resource, or extend the fabric's `match`.",
+    "If the finding names the right fabric as the nearest, give the node the missing label or "
+    "resource, or extend that fabric's `match`.",
 )
 NODE_IN_SEVERAL_FABRICS = Code(
     "NodeInSeveralFabrics",

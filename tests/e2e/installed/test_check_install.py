@@ -146,8 +146,8 @@ def test_an_emptied_ca_bundle(webhook: Webhook) -> None:
         webhook.cluster.kubectl("patch", CONFIGURATION, *patch)
         answer = check(webhook)
     remedy = (
-        "Run `rdma-webhook certs status`, which shows what to do; with cert-manager, look at its "
-        "CA injector."
+        "Run `rdma-webhook certs status`, which shows the CAs in caBundle and in the Secret; with "
+        "cert-manager, look at its CA injector."
     )
     assert (answer.code, problems(answer)) == (1, [("error", "OtherCaBundle", remedy)])
 

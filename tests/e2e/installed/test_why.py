@@ -297,7 +297,10 @@ def test_pod_security_that_refuses_the_capability(space: Space) -> None:
     explanation = explained(other, pod_of(other, "train"))
     assert explanation["rdma"] == "unsure"
     assert explanation["answer"]["code"] == "PodSecurity"
-    sentence = "The namespace enforces a Pod Security level that forbids IPC_LOCK."
+    sentence = (
+        "The namespace enforces a Pod Security level that forbids IPC_LOCK; without IPC_LOCK, "
+        "memlock must be raised."
+    )
     assert sentence in explanation["answer"]["text"]
     other.cluster.kubectl("delete", "namespace", other.name, "--wait=false")
 

@@ -45,7 +45,8 @@ fabrics:
     assert refused(written).splitlines() == [
         (
             "f.yaml:5: spec.defaults.fabric: no fabric is called 'v100' (did you mean v100-ib?); "
-            "set defaults.fabric to the name of a fabric that the file defines, or remove it"
+            "set defaults.fabric to the name of a fabric that the file defines, or remove "
+            "defaults.fabric"
         ),
         "f.yaml:6: spec.defaults.hcol: unknown field (did you mean hcoll?)",
         "f.yaml:9: spec.fabrics[0].hca: unknown field (did you mean hcas?)",
@@ -257,7 +258,7 @@ def test_warnings_come_with_the_fabrics() -> None:
             "warning",
             "NoResource",
             "resources is empty, so no device gets into the pod",
-            "Name the resource that the device plugin offers in resources[].name.",
+            "Set resources[].name to the resource that the device plugin offers.",
             location=Location(file="f.yaml", line=5, path="spec.fabrics[0].resources"),
         ),
     )

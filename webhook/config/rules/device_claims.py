@@ -19,7 +19,8 @@ from webhook.model.quoting import quoted
 
 @rule(
     "error",
-    "Write each name with at most 253 lowercase letters, digits, . and -.",
+    "Write each name with at most 253 lowercase letters, digits, . and - (a request: at most 63, "
+    "without .).",
     tolerates_other_errors=True,
 )
 def claim_names(fabric: FabricEntry) -> Iterator[Violation]:
@@ -46,7 +47,7 @@ def claim_names(fabric: FabricEntry) -> Iterator[Violation]:
             )
 
 
-@rule("error", "Set mode of the fabric to dra, or remove claims.")
+@rule("error", "Set the fabric's mode to dra, or remove claims.")
 def claims_without_dra(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject a fabric that has `claims` in a mode other than `dra`.
 
@@ -56,7 +57,7 @@ def claims_without_dra(fabric: FabricEntry) -> Iterator[Violation]:
         yield Violation(("claims",), f"mode {fabric.mode} has no claims")
 
 
-@rule("error", "Name the ResourceClaimTemplate of the NICs in claims[].template.")
+@rule("error", "Set claims[].template to the ResourceClaimTemplate of the NICs.")
 def dra_without_claims(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject a fabric that has mode `dra`, but no `claims`.
 

@@ -47,9 +47,13 @@ def roce_networks(fabric: FabricEntry) -> Iterator[Violation]:
         )
 
 
-@rule("warning", "Remove networks, and write hostSocketInterface instead of socketInterface.")
+@rule(
+    "warning",
+    "Remove networks and resources[].network, and write hostSocketInterface instead of "
+    "socketInterface.",
+)
 def networks_on_host(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that sets `networks` or `socketInterface` in mode `host-network`.
+    """Warn about a fabric that sets a network or `socketInterface` in mode `host-network`.
 
     A warning: they have no effect on pods with hostNetwork, the only pods of that mode.
     """
@@ -71,7 +75,7 @@ def networks_on_host(fabric: FabricEntry) -> Iterator[Violation]:
 @rule(
     "warning",
     (
-        "Name the NetworkAttachmentDefinition in resources[].network, or add the annotations that "
+        "Set resources[].network to the NetworkAttachmentDefinition, or add the annotations that "
         "attach the devices."
     ),
 )
@@ -99,7 +103,11 @@ def _needs_no_interface(fabric: FabricEntry) -> bool:
     return fabric.transport == "libfabric" or (explicit and fabric.link_layer == "InfiniBand")
 
 
-@rule("error", "Give each network an interface of its own, or leave out @interface.")
+@rule(
+    "error",
+    "Give each network an @interface of its own, and leave out @interface for several devices of "
+    "one network.",
+)
 def network_interfaces(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject a fabric that uses an `@interface` for two networks or several devices of one network.
 
@@ -122,7 +130,7 @@ def network_interfaces(fabric: FabricEntry) -> Iterator[Violation]:
         interfaces.add(interface)
 
 
-@rule("error", "Set count of the resource to 1.")
+@rule("error", "Set the resource's count to 1.")
 def per_gpu_shared(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject a fabric that sets `count: per-gpu` in mode `shared-device`.
 
@@ -137,7 +145,7 @@ def per_gpu_shared(fabric: FabricEntry) -> Iterator[Violation]:
             )
 
 
-@rule("warning", "Set count of the resource to 1.")
+@rule("warning", "Set the resource's count to 1.")
 def many_units(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a fabric that sets a count above 1 in mode `shared-device`.
 
@@ -152,9 +160,9 @@ def many_units(fabric: FabricEntry) -> Iterator[Violation]:
             )
 
 
-@rule("warning", "Remove the field, or set count of the resource to per-gpu.")
+@rule("warning", "Remove the field, or set the resource's count to per-gpu.")
 def per_gpu_fields(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that sets `gpusPerDevice`, `devicesPerGpu` or `max`, but not `per-gpu`.
+    """Warn about a fabric that sets `gpusPerDevice`, `devicesPerGpu` or `max` without `per-gpu`.
 
     A warning: these fields have no effect without `count: per-gpu`.
     """
@@ -183,7 +191,7 @@ def per_gpu_both_ways(fabric: FabricEntry) -> Iterator[Violation]:
             )
 
 
-@rule("warning", "Name the resource that the device plugin offers in resources[].name.")
+@rule("warning", "Set resources[].name to the resource that the device plugin offers.")
 def no_resource(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a fabric that has no `resources`, in a mode other than `host-network` and `dra`.
 

@@ -176,7 +176,7 @@ def _names_interface(fabric: FabricEntry) -> bool:
     "of the node.",
 )
 def ucx_without_interface(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that has the library `ucx` and exact `hcas`, but no socket interface.
+    """Warn about a fabric that has the library `ucx` and lists `hcas`, but has no socket interface.
 
     A warning: UCX_NET_DEVICES, which UCX applies to TCP as well, is then not written, and UCX uses
     any device.
@@ -196,7 +196,8 @@ def ucx_without_interface(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule(
     "warning",
-    "Add the interface, such as eth0, to UCX_NET_DEVICES, or set hcas and socketInterface instead.",
+    "Add the interface, such as eth0, to UCX_NET_DEVICES, or set hcas and the socket interface "
+    "instead.",
 )
 def ucx_devices_without_interface(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a fabric that sets UCX_NET_DEVICES in `env` to a list of HCAs alone.
@@ -277,8 +278,8 @@ def nccl_values(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule(
     "error",
-    "Write a list without spaces, such as =mlx5_0,mlx5_1 (to exclude: ^=mlx5_0), or set "
-    "hcas instead.",
+    "List at most 32 devices, without spaces, such as =mlx5_0,mlx5_1 (to exclude: ^=mlx5_0), or "
+    "set hcas instead.",
     tolerates_other_errors=True,
 )
 def nccl_ib_hca_value(fabric: FabricEntry) -> Iterator[Violation]:

@@ -51,7 +51,7 @@ def unique_names(spec: ParsedSpec) -> Iterator[Violation]:
 
 @file_rule(
     "error",
-    "Set defaults.fabric to the name of a fabric that the file defines, or remove it.",
+    "Set defaults.fabric to the name of a fabric that the file defines, or remove defaults.fabric.",
     tolerates_other_errors=True,
 )
 def default_fabric(spec: ParsedSpec) -> Iterator[Violation]:
@@ -219,7 +219,7 @@ def variable_names(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule(
     "error",
-    "Write the name of one interface, of at most 15 bytes, such as eth0.",
+    "Write the name of one interface other than lo, of at most 15 bytes, such as eth0.",
     tolerates_other_errors=True,
 )
 def interface_names(fabric: FabricEntry) -> Iterator[Violation]:

@@ -55,7 +55,7 @@ def _products(fabric: FabricEntry) -> Iterator[tuple[Path, str]]:
         yield ("match", "nodeLabels", PRODUCT_LABEL), glob
 
 
-@rule("warning", "Leave out -SHARED and -MIG-... in the product.", tolerates_other_errors=True)
+@rule("warning", "Remove -SHARED and -MIG-... from the product.", tolerates_other_errors=True)
 def stripped_suffixes(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a fabric that lists a GPU product with `-SHARED` or `-MIG-...` in `gpuProducts`.
 
@@ -80,7 +80,7 @@ def pin_without_labels(fabric: FabricEntry) -> Iterator[Violation]:
         yield Violation(("pin",), "'always' needs a nodeSelector")
 
 
-@rule("warning", "Set pin of the fabric to always, or remove its nodeSelector.")
+@rule("warning", "Set the fabric's pin to always, or remove its nodeSelector.")
 def selector_without_pin(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a fabric that has a `nodeSelector`, but not `pin: always`.
 

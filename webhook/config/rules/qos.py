@@ -46,8 +46,8 @@ def pkey_without_infiniband(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule(
     "warning",
-    "Set NCCL_IB_PKEY in env to the index of the key in the ports' tables (0 if the key is the "
-    "first on every node).",
+    "Set NCCL_IB_PKEY in env to the index of the key in the ports' partition key tables (0 if the "
+    "key is the first on every node).",
 )
 def pkey_without_nccl(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a fabric that sets `qos.pkey`, but not NCCL_IB_PKEY in `env`.

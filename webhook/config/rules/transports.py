@@ -49,10 +49,10 @@ def devices_of_plugin(fabric: FabricEntry) -> Iterator[Violation]:
     "network interface.",
 )
 def annotation_keys(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a fabric that adds an annotation with an invalid key, or one that may grant devices.
+    """Reject a fabric that adds an annotation with an invalid, reserved or powerful key.
 
-    An error: every user who opts in would get the power of that annotation. Multus networks belong
-    in `networks`.
+    An error: every user who opts in would get the power of that annotation, such as a device.
+    Multus networks belong in `networks`.
     """
     for key in fabric.annotations:
         if key == NETWORKS_ANNOTATION:

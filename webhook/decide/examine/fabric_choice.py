@@ -58,10 +58,10 @@ FABRIC_AMBIGUOUS = Reason(
 )
 FABRIC_CONFLICT = Reason(
     "FabricConflict",
-    "Two settings of the pod name different fabrics.",
+    "Two settings of the pod imply different fabrics.",
     remedy=(
-        "Remove one of the two contradictory settings that the denial names: an annotation, an "
-        "RDMA resource, a GPU resource or a nodeSelector."
+        "Remove one of the two contradictory settings that the denial names, such as an "
+        "annotation, an RDMA resource, a GPU resource or a nodeSelector."
     ),
     rdma="no",
 )

@@ -18,8 +18,8 @@ SELECTOR_UNKNOWN = Reason(
     "The pod requires a node label that no node has, or selects a GPU by a label that no fabric "
     "lists.",
     remedy=(
-        "Compare the nodeSelector and the affinity with the nodes' labels: `kubectl get nodes "
-        "--show-labels`."
+        "Correct the label in the nodeSelector or the affinity, unless a node has it: `kubectl get "
+        "nodes --show-labels`."
     ),
 )
 

@@ -37,7 +37,7 @@ NO_TARGET = Reason(
     "No container requests a GPU or an RDMA resource; "
     f"set {CONTAINERS_ANNOTATION} and {FABRIC_ANNOTATION}.",
     remedy=(
-        "Request a GPU or an RDMA resource in the container that communicates, or set "
+        "Request a GPU or an RDMA resource in the container that needs RDMA, or set "
         "rdma.lab/containers and rdma.lab/fabric."
     ),
     rdma="no",
@@ -46,9 +46,9 @@ DEVICE_NOT_LISTED = Reason(
     "DeviceNotListed",
     "The pod requests a device that no fabric lists, and requests no other GPU or RDMA resource.",
     remedy=(
-        "If the name of the resource is wrong, correct it. If the resource is a GPU, add it to "
-        "gpuResources of the fabric that has it; until then, set rdma.lab/containers and "
-        "rdma.lab/fabric."
+        "If the name of the resource is wrong, correct it. If the resource is a GPU, ask the "
+        "cluster administrator to add it to gpuResources of the fabric that has it; until then, "
+        "set rdma.lab/containers and rdma.lab/fabric."
     ),
     rdma="no",
 )
@@ -63,7 +63,10 @@ PRIVILEGED_WITH_GPU = Reason(
     "PrivilegedWithGPU",
     "A privileged container requests a GPU that no fabric lists; it may use the node's RDMA "
     "devices, but nothing was added.",
-    remedy="Add the GPU's resource to gpuResources of the fabric that has it.",
+    remedy=(
+        "Ask the cluster administrator to add the GPU's resource to gpuResources of the fabric "
+        "that has it."
+    ),
     rdma="unsure",
 )
 GPU_BY_CLAIM = Reason(

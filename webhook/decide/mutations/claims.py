@@ -60,7 +60,7 @@ GPU_TWICE = Reason(
 )
 BY_TEMPLATE = Reason(
     "DevicesByTemplate",
-    "The fabric's ResourceClaimTemplate determines the number of devices, not rdma.lab/devices.",
+    "The fabric's ResourceClaimTemplate, not rdma.lab/devices, determines the number of devices.",
     remedy="Remove the annotation rdma.lab/devices from the pod.",
 )
 

@@ -159,7 +159,7 @@ USER_MOUNT = Reason(
 )
 MENTIONED = Reason(
     "MentionedInCommand",
-    "The command, or a hook of the container, writes nccl.conf itself.",
+    "The command mentions nccl.conf, or a hook of the container writes it.",
     remedy="Add the fabric's NCCL variables to your own nccl.conf.",
 )
 NAME_TAKEN = Reason(
@@ -195,7 +195,7 @@ ANNOTATION_KEPT = Reason(
 )
 ENV_DROPPED = Reason(
     "EnvDropped",
-    "The command clears the environment, and with it variables that only env can set.",
+    "The command clears the environment, and with it variables that /etc/nccl.conf cannot set.",
     remedy=(
         "Let the command keep the environment (su without -, sudo -E), or set the variables in "
         "the command, after the program that clears the environment."

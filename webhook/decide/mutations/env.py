@@ -49,7 +49,7 @@ OTHER_FABRIC = Reason(
 )
 HCA_NOT_OF_FABRIC = Reason(
     "NcclIbHcaElsewhere",
-    "NCCL_IB_HCA selects no device of the fabric, so NCCL would use sockets.",
+    "NCCL_IB_HCA selects no device of the fabric, so NCCL's traffic uses TCP sockets.",
     remedy=(
         "Remove NCCL_IB_HCA from the container's env and command; the webhook then sets the "
         "fabric's devices."

@@ -27,7 +27,8 @@ from webhook.model.pod.container import env_item
 ADDED = Reason("Added", "HCOLL was switched off in env, and in Open MPI commands.", remedy="")
 IN_CASE = Reason(
     "AddedInCase",
-    "HCOLL was switched off in env as a precaution: nothing suggests that Open MPI is used.",
+    "HCOLL was switched off in env as a precaution, although nothing suggests that Open MPI is "
+    "used.",
     remedy="",
     reportable=False,
 )
@@ -65,8 +66,8 @@ CPU_RANKS = Reason(
 OFF = Reason("Off", "The configuration sets `hcoll: off`.", remedy="", reportable=False)
 OTHER_USER = Reason(
     "OtherUser",
-    "The launcher runs under sudo or su, which may clear the environment, and with it the "
-    "variable that switches HCOLL off.",
+    "The launcher runs under a program such as sudo or su, which may clear the environment, and "
+    "with it the variable that switches HCOLL off.",
     remedy="If the job hangs, add -mca coll_hcoll_enable 0 to mpirun.",
 )
 SCRIPT_TOO_LARGE = Reason(

@@ -34,17 +34,25 @@ CAPABILITY = "IPC_LOCK"
 #: The remedy of last resort, as a clause; the verdict uses it, too.
 RAISE_MEMLOCK = (
     "ask the cluster administrator to set LimitMEMLOCK=infinity for containerd or to run the "
-    "NRI ulimit-adjuster, and to set `memlock` in the configuration accordingly."
+    "NRI ulimit-adjuster, and to set `defaults.memlock` in the configuration to unlimited or nri, "
+    "respectively."
 )
-_AS_ROOT = (
-    "the container as root (runAsUser: 0, without runAsNonRoot: true), remove hostUsers: false if "
-    "it is set, and make sure that its command does not change to another user (with gosu, su or "
-    f"runuser). If that is not possible, {RAISE_MEMLOCK}"
+_AS_ROOT = "as root (runAsUser: 0, without runAsNonRoot: true)"
+_KEEP_USER = (
+    "make sure that its command does not change to another user (with gosu, su or runuser). If "
+    f"that is not possible, {RAISE_MEMLOCK}"
 )
+_IN_HOST_NAMESPACE = f"{_AS_ROOT}, remove hostUsers: false if it is set, and {_KEEP_USER}"
 #: The remedy for a container in which IPC_LOCK has no effect; the verdict uses it, too.
-RUN_AS_ROOT = f"Run {_AS_ROOT}"
-#: The same after a condition.
-OTHERWISE_RUN_AS_ROOT = f"Otherwise, run {_AS_ROOT}"
+RUN_AS_ROOT = f"Run the container {_IN_HOST_NAMESPACE}"
+#: The remedy for a container in which IPC_LOCK is missing or has no effect.
+RUN_AS_ROOT_WITH_IPC_LOCK = f"Let the container have {CAPABILITY} and run {_IN_HOST_NAMESPACE}"
+#: The remedy for a container whose command may end the effect of IPC_LOCK, after a condition.
+OTHERWISE_KEEP_IPC_LOCK = (
+    f"Otherwise, run the container {_AS_ROOT}, and make sure that its command neither changes to "
+    f"another user (with gosu, su or runuser) nor drops {CAPABILITY}. If that is not possible, "
+    f"{RAISE_MEMLOCK}"
+)
 #: The remedy for a container that runs as root without IPC_LOCK; the verdict uses it, too.
 ADD_CAPABILITY = f"Add {CAPABILITY} to securityContext.capabilities.add of the container."
 
@@ -66,7 +74,8 @@ DROPPED = Reason(
 )
 POD_SECURITY = Reason(
     "PodSecurity",
-    "The namespace enforces a Pod Security level that forbids IPC_LOCK.",
+    "The namespace enforces a Pod Security level that forbids IPC_LOCK; without IPC_LOCK, memlock "
+    "must be raised.",
     remedy=(
         "Run the pod in a namespace with the Pod Security level privileged: baseline and "
         f"restricted forbid IPC_LOCK. If that is not possible, {RAISE_MEMLOCK}"
@@ -81,14 +90,14 @@ MISSPELLED = Reason(
 )
 NON_ROOT = Reason(
     "NonRoot",
-    "The container runs as a user other than root, for whom IPC_LOCK has no effect; the node must "
-    "raise memlock.",
+    "The container runs as a user other than root, for whom IPC_LOCK has no effect; memlock then "
+    "depends on the node.",
     remedy=RUN_AS_ROOT,
 )
 USER_NAMESPACE = Reason(
     "UserNamespace",
-    "The pod sets hostUsers: false, so IPC_LOCK has no effect; the node must raise memlock.",
-    remedy=RUN_AS_ROOT,
+    "The pod sets hostUsers: false, so IPC_LOCK has no effect; memlock then depends on the node.",
+    remedy=f"Remove hostUsers: false, run the container {_AS_ROOT}, and {_KEEP_USER}",
 )
 NOT_RAISED = Reason(
     "MemlockNotRaised",

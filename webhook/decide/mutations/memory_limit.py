@@ -37,8 +37,8 @@ UNKNOWN = Reason(
     "NamespaceUnknown",
     "The namespace's LimitRanges and quotas are unknown.",
     remedy=(
-        "Create the pod again: by now, the webhook has read its namespace. For a preview, use "
-        "--live, or add the namespace to the file that you pass to --facts."
+        "Create the pod again: by now, the webhook should have read the pod's namespace. For a "
+        "preview, use --live, or add the namespace to the file that you pass to --facts."
     ),
 )
 REQUIRED = Reason(
@@ -85,8 +85,8 @@ BURSTABLE = Reason(
     "Without the limit, the pod is Burstable: it gets no exclusive CPUs and no NUMA-aligned "
     "memory.",
     remedy=(
-        "If the job needs exclusive CPUs, set rdma.lab/memory-limit: keep. Otherwise, no action "
-        "is needed."
+        "If the job needs exclusive CPUs or NUMA-aligned memory, set rdma.lab/memory-limit: keep. "
+        "Otherwise, no action is needed."
     ),
 )
 UNBOUNDED = Reason(

@@ -54,7 +54,7 @@ OTHER = Reason(
 FEW_DEVICES = Reason(
     "FewDevices",
     "The container requests fewer RDMA devices than the fabric provides for the container's GPUs.",
-    remedy="Remove the resource, so that the webhook requests as many as the GPUs need.",
+    remedy="Remove the resource, so that the webhook requests as many devices as the GPUs need.",
 )
 VIRTUAL = Reason(
     "VirtualGPU",
@@ -65,8 +65,8 @@ VIRTUAL = Reason(
 
 GPU_SLICE = Reason(
     "GPUSlice",
-    "Whether a MIG slice or a shared GPU has GPUDirect RDMA depends on the driver; without it, "
-    "NCCL copies the data through host memory.",
+    "Whether a MIG slice or a shared GPU has GPUDirect RDMA depends on the driver; without "
+    "GPUDirect RDMA, NCCL copies the data through host memory.",
     remedy="Request whole GPUs if the job needs GPUDirect RDMA.",
 )
 

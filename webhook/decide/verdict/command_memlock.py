@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webhook.decide.mutations.ipc_lock import OTHERWISE_RUN_AS_ROOT
+from webhook.decide.mutations.ipc_lock import OTHERWISE_KEEP_IPC_LOCK
 from webhook.decide.verdict.patched_pod import PatchedPod, PatchedTarget
 from webhook.decide.verdict.pinned_memory import pinned_memory_obstacle, raises_memlock
 from webhook.model.decision import Reason, Verdict
@@ -16,11 +16,11 @@ LOWERED = Reason(
 )
 USER_POSSIBLE = Reason(
     "UserMayChange",
-    "A container's command may change to a user other than root, for whom IPC_LOCK has no effect, "
-    "or drop that capability.",
+    "A container's command may drop IPC_LOCK, or change to a user other than root, for whom "
+    "IPC_LOCK has no effect.",
     remedy=(
         "If the process that uses RDMA runs as root and keeps IPC_LOCK, no action is needed. "
-        f"{OTHERWISE_RUN_AS_ROOT}"
+        f"{OTHERWISE_KEEP_IPC_LOCK}"
     ),
     rdma="unsure",
 )

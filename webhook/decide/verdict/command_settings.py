@@ -24,7 +24,7 @@ POSSIBLE = Reason(
     "A setting in the command turns RDMA off under a condition or for only some of the command's "
     "processes; or a hook or probe of the container writes such a setting to a file.",
     remedy=(
-        "Remove the setting from the command or hook if it is not needed. If the setting "
+        "If the setting is not needed, remove it from the command, hook or probe. If the setting "
         "affects only processes that need no RDMA, no action is needed."
     ),
     rdma="unsure",

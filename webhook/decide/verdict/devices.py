@@ -18,18 +18,17 @@ DEVICE_MISSING = Reason(
     "DeviceMissing",
     "A container that needs RDMA gets no RDMA device.",
     remedy=(
-        "If rdma.lab/skip lists rdma-resources, remove it from that list. Otherwise, request the "
-        "fabric's RDMA resource in an app container (spec.containers)."
+        "If rdma.lab/skip lists rdma-resources or claims, remove that entry. Otherwise, request "
+        "the fabric's RDMA resource in an app container (spec.containers)."
     ),
     rdma="no",
 )
 HOST_PATH = Reason(
     "DeviceByHostPath",
-    "A container sees /dev/infiniband through a hostPath, but cannot open its devices.",
+    "A container sees /dev/infiniband through a hostPath, but cannot open the devices there.",
     remedy=(
-        "Remove the hostPath volume of /dev/infiniband. If rdma.lab/skip lists rdma-resources, "
-        "remove it from that list. The webhook then requests the device plugin's resource "
-        "instead."
+        "Remove the hostPath volume of /dev/infiniband. If rdma.lab/skip lists rdma-resources or "
+        "claims, remove that entry. The webhook then requests the fabric's device instead."
     ),
     rdma="no",
 )
@@ -45,8 +44,8 @@ RESOURCE_UNKNOWN = Reason(
     "ResourceUnknown",
     "A container's RDMA resource belongs to no fabric, or to a fabric other than the pod's.",
     remedy=(
-        "Correct the name of the RDMA resource, or remove the resource, so that the webhook "
-        "requests the right one."
+        "Correct the name of the RDMA resource, or remove the resource and set rdma.lab/fabric and "
+        "rdma.lab/containers."
     ),
     rdma="unsure",
 )

@@ -11,6 +11,7 @@ from webhook.decide.mutations.ipc_lock import (
     POD_SECURITY,
     RAISE_MEMLOCK,
     RUN_AS_ROOT,
+    RUN_AS_ROOT_WITH_IPC_LOCK,
     USER_NAMESPACE,
     ineffective_reason,
     memlock_annotation_key,
@@ -22,8 +23,8 @@ from webhook.model.decision import Reason, Verdict
 from webhook.model.images import non_root_user
 
 _RECORD_MEMLOCK = (
-    "If the nodes already raise memlock, the configuration should have `memlock: unlimited` or "
-    "`nri`."
+    "If the nodes already raise memlock, ask the cluster administrator to set `memlock: unlimited` "
+    "or `memlock: nri` in the configuration."
 )
 MEMLOCK_LIMITED = Reason(
     "MemlockLimited",
@@ -31,13 +32,13 @@ MEMLOCK_LIMITED = Reason(
         "A container has no effective IPC_LOCK, and neither the nodes nor an annotation raises "
         "memlock."
     ),
-    remedy=RUN_AS_ROOT,
+    remedy=RUN_AS_ROOT_WITH_IPC_LOCK,
     rdma="no",
 )
 MEMLOCK_UNKNOWN = Reason(
     "MemlockUnknown",
     "A container has no effective IPC_LOCK, and whether the nodes raise memlock is unknown.",
-    remedy=f"{RUN_AS_ROOT} {_RECORD_MEMLOCK}",
+    remedy=f"{RUN_AS_ROOT_WITH_IPC_LOCK} {_RECORD_MEMLOCK}",
     rdma="unsure",
 )
 IPC_LOCK_FORBIDDEN = Reason(

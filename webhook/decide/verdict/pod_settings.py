@@ -23,8 +23,9 @@ HOST_NETWORK_WRONG = Reason(
 )
 ROCE_WITHOUT_NETWORKS = Reason(
     "RoceWithoutNetworks",
-    "Pods share RoCE devices, and the configuration lists no `networks` for the fabric. With "
-    "OFED drivers, the pod sees no GID; with the kernel's own drivers, it uses the node's GIDs.",
+    "The fabric's RoCE devices are shared by pods, and the configuration lists no `networks` for "
+    "the fabric. With OFED drivers, the pod sees no GID; with the kernel's own drivers, it uses "
+    "the node's GIDs.",
     remedy=(
         "Ask the cluster administrator to configure a secondary network (`networks`). Until then, "
         "check NCCL's log for NET/IB: `rdma-webhook why POD --logs`."

@@ -46,8 +46,8 @@ NODE_WITHOUT_RDMA_DEVICE = Code(
 LINK_LAYER_UNKNOWN = Code(
     "LinkLayerUnknown",
     "No tool shows the link layer of any port of the node, so the node is in no fabric.",
-    "Pass the output of ibstat, ibstatus or ibv_devinfo on the node to discover as well. Or run on "
-    "the node the script that `rdma-webhook discover script` prints, and pass its output.",
+    "Pass the output of ibstat, ibstatus or ibv_devinfo from the node to discover as well. Or run "
+    "on the node the script that `rdma-webhook discover script` prints, and pass its output.",
 )
 CARD_WITHOUT_RDMA_DEVICE = Code(
     "CardWithoutRdmaDevice",
@@ -121,12 +121,12 @@ NODE_MEMLOCK_LIMITED = Code(
 PEER_MEMORY_NOT_LOADED = Code(
     "PeerMemoryNotLoaded",
     "The kernel module nvidia_peermem is not loaded on a node with GPUs.",
-    "Load it (modprobe nvidia_peermem), or check that NCCL's log shows GDRDMA.",
+    "Load it (modprobe nvidia_peermem), unless NCCL's log shows GDRDMA, which then uses DMA-BUF.",
 )
 DRIVERS_DIFFER = Code(
     "DriversDiffer",
-    "The nodes of the fabric do not all have the same RDMA driver.",
-    "Install the same driver on all nodes of the fabric.",
+    "The nodes of the fabric do not all have the same version of the RDMA driver.",
+    "Install the same version of the driver on all nodes of the fabric.",
 )
 
 

@@ -26,14 +26,14 @@ NODE_GONE = Code(
 NODE_NEW = Code("NodeNew", "A node is not in the earlier output (--against).")
 HCA_GONE = Code(
     "HcaGone",
-    "An HCA that the earlier output (--against) shows is missing.",
+    "An HCA is in the earlier output (--against), but not in this one.",
     "Look for the card in the output of lspci and dmesg, and check that its RDMA driver is loaded. "
     "If fewer tools were run than before, collect the output again.",
 )
 HCA_NEW = Code("HcaNew", "An HCA is not in the earlier output (--against).")
 GPUS_CHANGED = Code(
     "GpusChanged",
-    "A node has more or fewer GPUs than in the earlier output (--against), or others.",
+    "The GPUs of a node are not those of the earlier output (--against).",
     "If GPUs are missing, look for them in the output of nvidia-smi (or amd-smi), lspci and dmesg. "
     "If fewer tools were run than before, collect the output again.",
 )
@@ -45,29 +45,29 @@ PORT_STATE_CHANGED = Code(
 )
 PORT_RATE_CHANGED = Code(
     "PortRateChanged",
-    "A port runs at another rate than in the earlier output (--against).",
+    "The rate of a port is not what it was in the earlier output (--against).",
     "If the rate is lower, reseat or replace the cable, and check the speed of the switch port.",
 )
 LINK_LAYER_CHANGED = Code(
     "LinkLayerChanged",
-    "A port has another link layer than in the earlier output (--against).",
+    "The link layer of a port is not what it was in the earlier output (--against).",
     "Set the link layer that the fabric needs (mlxconfig, LINK_TYPE_P1), and reboot the node. If "
-    "the change is meant, write the fabrics file again.",
+    "the change is intended, create the fabrics file again with discover.",
 )
 FIRMWARE_CHANGED = Code(
     "FirmwareChanged",
-    "A card has another firmware than in the earlier output (--against).",
-    "Unless the change is meant, install the firmware of the other cards (mlxfwmanager, mlxup).",
+    "The firmware of a card is not what it was in the earlier output (--against).",
+    "Unless the change is intended, install the firmware of the other cards (mlxfwmanager, mlxup).",
 )
 PSID_CHANGED = Code(
     "PsidChanged",
-    "A card has another board ID (PSID) than in the earlier output (--against): it is another "
-    "card, or has the firmware of one.",
+    "The board ID (PSID) of a card is not what it was in the earlier output (--against): the card "
+    "was replaced, or has the firmware of a different card.",
     "Unless the card was replaced, check its firmware (flint query, mlxfwmanager).",
 )
 MTU_CHANGED = Code(
     "MtuChanged",
-    "RDMA uses another MTU on a port than in the earlier output (--against).",
+    "The MTU that RDMA uses on a port is not what it was in the earlier output (--against).",
     "If the MTU is smaller, set the MTU of the network interface (RoCE) or of the subnet manager's "
     "partition (InfiniBand) again.",
 )

@@ -12,14 +12,14 @@ from webhook.model.names import counted
 NODE_COUNT_DIFFERS = Code(
     "NodeCountDiffers",
     "There are more or fewer nodes than --expect-nodes says.",
-    "Compare the nodes of the report with your list, and collect the output of those that are "
-    "missing.",
+    "Compare the nodes in the output with your list, and collect the output of missing nodes or "
+    "correct --expect-nodes.",
 )
 HCA_COUNT_DIFFERS = Code(
     "HcaCountDiffers",
     "A node has more or fewer usable HCAs in its fabric than --expect-hcas says.",
-    "Check the node's ports that are down, and its cards without an RDMA device (lspci -nn). If "
-    "the whole output of a tool is shorter than on other nodes, collect it again.",
+    "Check the node's ports that are down, its cards without an RDMA device (lspci -nn), and "
+    "--expect-hcas. If the output of a tool is shorter than on other nodes, collect it again.",
 )
 
 

@@ -24,10 +24,10 @@ _SELF_MANAGED, _OF_FILES, _CA = timedelta(hours=4), timedelta(days=7), timedelta
 
 OTHER_CA_BUNDLE = Code(
     "OtherCaBundle",
-    "The caBundle of a webhook configuration lacks a CA that the replicas use, so the API "
-    "server's calls to the webhook fail.",
-    "Run `rdma-webhook certs status`, which shows what to do; with cert-manager, look at its CA "
-    "injector.",
+    "The caBundle of a webhook configuration does not have exactly the webhook's CAs, so the API "
+    "server's calls to the webhook may fail.",
+    "Run `rdma-webhook certs status`, which shows the CAs in caBundle and in the Secret; with "
+    "cert-manager, look at its CA injector.",
 )
 CA_SECRET_UNUSABLE = Code(
     "CaSecretUnusable",
@@ -42,7 +42,7 @@ CERTIFICATE_NOT_TRUSTED = Code(
 )
 CERTIFICATE_EXPIRES = Code(
     "CertificateExpires",
-    "A certificate expires soon, although it should already have been renewed.",
+    "A certificate expires soon or has expired, although it should already have been renewed.",
     "Read the line `certificate` of the replica's /readyz, and its log: they give the reason.",
 )
 CODES = (OTHER_CA_BUNDLE, CA_SECRET_UNUSABLE, CERTIFICATE_NOT_TRUSTED, CERTIFICATE_EXPIRES)

@@ -13,7 +13,7 @@ from webhook.model.names import counted, enumerated
 NO_FABRICS = Code(
     "NoFabrics",
     "There is no FabricConfiguration, so no pod gets RDMA: pods that opted in are rejected "
-    "(failurePolicy Fail) or start without it (Ignore).",
+    "(failurePolicy Fail) or start without RDMA (Ignore).",
     "Apply your fabrics: `kubectl apply -f fabrics.yaml` (docs/installation.md, Fabrics).",
 )
 CONDITION_FALSE = Code(

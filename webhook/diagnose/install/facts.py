@@ -24,9 +24,9 @@ NOT_CHECKED = Code(
     "NotChecked",
     "Something was not checked: you lack a right, the API server or a replica did not answer, or "
     "the pods of a dry run were rejected.",
-    "Ask for the right that the finding names, or have somebody who has it run the command. If "
-    "the pods of a dry run were rejected, name another namespace with --try. Otherwise, run "
-    "the command again.",
+    "Ask for the right that the finding names, or ask somebody with this right to run the "
+    "command. If the pods of a dry run were rejected, name another namespace with --try. "
+    "Otherwise, run the command again.",
 )
 CODES = (CHECKED, NOT_CHECKED)
 

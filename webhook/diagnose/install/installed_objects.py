@@ -90,7 +90,8 @@ FAIL_OPEN = Code(
     "A webhook configuration has failurePolicy Ignore: while no replica answers, pods that opted "
     "in are created without RDMA, or changes to fabrics are not checked.",
     "No action is needed if that is intended. Otherwise, remove components/fail-open from the "
-    "kustomization, or set failOpen to false in the chart's values.",
+    "kustomization, or set failOpen to false in the chart's values; for a "
+    "ValidatingWebhookConfiguration, apply the manifests again.",
 )
 CODES = (
     OBJECT_MISSING,
@@ -112,13 +113,16 @@ REGISTRATION_CODES = {
 }
 
 
-#: Label → what happens while no replica answers, and the remedy if it is not the usual one.
+#: Label → what happens while no replica answers, and how to change it.
 _FAIL_OPEN_EFFECTS = {
-    "mutating": ("pods that opted in are created without RDMA", None),
-    "validating": (
-        "changes to fabrics are not checked",
-        f"No action is needed if that is intended. Otherwise, {APPLY_AGAIN}.",
+    "mutating": (
+        "pods that opted in are created without RDMA",
+        (
+            "remove components/fail-open from the kustomization, or set failOpen to false in the "
+            "chart's values"
+        ),
     ),
+    "validating": ("changes to fabrics are not checked", APPLY_AGAIN),
 }
 
 
@@ -234,10 +238,11 @@ def _registration_findings(expected: ExpectedRegistration, reading: Reading) -> 
 def _fail_open_findings(expected: ExpectedRegistration, reading: Reading) -> Iterator[Finding]:
     registration = expected.registration(reading.manifest or {})
     if registration is not None and registration.failure_policy == "Ignore":
-        effect, remedy = _FAIL_OPEN_EFFECTS[expected.label]
+        effect, change = _FAIL_OPEN_EFFECTS[expected.label]
         text = (
             f"{expected.configuration} has failurePolicy Ignore: while no replica answers, {effect}"
         )
+        remedy = f"No action is needed if that is intended. Otherwise, {change}."
         yield FAIL_OPEN.finding("info", text, remedy)
 
 

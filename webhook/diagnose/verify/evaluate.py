@@ -43,7 +43,8 @@ NOT_TESTED = Code(
 )
 NOT_USED = Code(
     "HcasNotUsed",
-    "A collective with as many GPUs per node as the fabric has HCAs did not use all of these HCAs.",
+    "A collective with at least as many GPUs per node as the fabric has HCAs did not use all of "
+    "these HCAs.",
     "Look in NCCL's log for the HCAs in the line NET/IB : Using, and check NCCL_IB_HCA and the "
     "state of the HCAs that the line lacks.",
 )

@@ -12,7 +12,7 @@ from webhook.model.finding import Code, Level
 
 SUSPECT_RAIL = Code(
     "SuspectRail",
-    "All measurements with devices of one name (a rail) are bad, but not those with other "
+    "All measurements with devices of one name (a rail) are bad, but not all of those with other "
     "devices of the same pairs of nodes.",
     "Check what the ports of this rail have in common, such as switches, and whether the name "
     "belongs to the same card on all nodes.",
@@ -25,8 +25,8 @@ SUSPECT_NODE = Code(
 )
 SUSPECT_HCA = Code(
     "SuspectHca",
-    "All measurements with a device of a node are bad, but not those with the node's other "
-    "devices.",
+    "All measurements with one device of a node are bad, but not all of those with the node's "
+    "other devices.",
     "Check the device's port first: its state, rate and error counters, its cable, and the PCIe "
     "link of its card.",
 )

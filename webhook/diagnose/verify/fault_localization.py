@@ -29,13 +29,13 @@ from webhook.text.findings import tally
 
 SUSPECT_PATH = Code(
     "SuspectPath",
-    "Results between two nodes are bad, but their results with other nodes are good.",
+    "Results between two nodes are bad, but both nodes have good results with other nodes.",
     "Check the path between the two nodes: the switches, and the cables between switches.",
 )
 SUSPECT_PATHS = Code(
     "SuspectPaths",
-    "Results of more than four pairs of nodes are bad, but their nodes' results with other nodes "
-    "are good.",
+    "Results of more than four pairs of nodes are bad, but each of these nodes has good results "
+    "with others.",
     "Check the switches, their error counters, and the other traffic; then run the command again.",
 )
 ALL_ALIKE = Code(

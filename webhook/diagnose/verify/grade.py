@@ -69,9 +69,8 @@ SMALL_MESSAGES = Code(
 )
 LOOPBACK = Code(
     "Loopback",
-    "Both ends have the same address, or the client connected to its own node, so no cable was "
-    "tested. Or both ends were run in the same terminal, and no address distinguishes their "
-    "nodes.",
+    "Both ends have the same address, or the benchmark ran within one node, so no cable was "
+    "tested. Or both ends were run in the same terminal, and no address distinguishes their nodes.",
     "Run the server on one node and the client on another, and pass the server's address to the "
     "client.",
 )
@@ -88,8 +87,8 @@ QUICK = Code(
 )
 TOO_FEW_PEERS = Code(
     "NoPeers",
-    "Fewer than three runs can be compared, and NVIDIA's test ngc_multinode_perf has no limit for "
-    "this latency, or the latency is above that limit.",
+    "Fewer than three runs can be compared, and this latency is either above the limit of "
+    "NVIDIA's test ngc_multinode_perf or has no limit there.",
     "To compare latencies, pass the output of at least three pairs of nodes.",
 )
 NOT_RDMA = Code(

@@ -20,8 +20,8 @@ BELOW_PUBLISHED = Code(
     "BelowPublished",
     "The bandwidth is below the one that the health check of the machine's cloud (--machine) "
     "requires.",
-    "Compare this result with those of other pairs of nodes, and report a node that is slower to "
-    "the cloud.",
+    "Compare this result with those of other pairs of nodes, and report any slower node to the "
+    "cloud provider.",
 )
 
 _AZURE = "https://github.com/Azure/azurehpc-health-checks/blob"

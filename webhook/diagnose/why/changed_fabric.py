@@ -14,7 +14,7 @@ from webhook.model.libraries import VARIABLES, ValueSource
 
 FABRIC_CHANGED = Code(
     "FabricChanged",
-    "The fabric's devices, GID index or partition have changed since the pod was admitted, and "
+    "The fabric's GID index, partition or devices have changed since the pod was admitted, and "
     "the pod still has the old values.",
     "Create the pod again, so that it gets the fabric's current values.",
 )

@@ -292,7 +292,7 @@ class Collector:
             self._best_effort_reads.record_failure(f"the log of container {name}", error)
             return None
         if text.startswith(_NO_LOG):
-            removed = ClusterError("the node does not have it any more")
+            removed = ClusterError("the node no longer has it")
             self._best_effort_reads.record_failure(f"the log of container {name}", removed)
             return None
         return text

@@ -51,7 +51,8 @@ _START_FAILURES = (
     (
         Code(
             "ErrImageNeverPull",
-            "The image of a container is not on the node, and its imagePullPolicy is Never.",
+            "The image of a container is not on the node, and the container's imagePullPolicy is "
+            "Never.",
             "Load the image onto the node, or change imagePullPolicy.",
         ),
         "its image is not on the node, and its imagePullPolicy is Never",
@@ -106,7 +107,8 @@ OOM_KILLED = Code(
     "OOMKilled",
     "A container was killed because it used more memory than its limit, or because the node ran "
     "out of memory. Registered memory counts against the limit.",
-    "Raise limits.memory, or request as much memory as the job uses.",
+    "Raise limits.memory or, if the container has no memory limit, request as much memory as the "
+    "job uses.",
 )
 START_ERROR = Code(
     "StartError",

@@ -36,7 +36,7 @@ WAITS_TO_RETRY = Code(
     "WaitsToRetry",
     "A pod of the Job has failed or been deleted, and the Job is waiting before it creates the "
     "next one.",
-    "Wait: a Job tries again after 10 seconds, then 20, 40 and so on, up to six minutes.",
+    "Wait: a Job tries again after 10 seconds, then 20, 40 and so on, up to 10 minutes.",
 )
 SUSPENDED = Code(
     "Suspended",
@@ -47,12 +47,14 @@ SUSPENDED = Code(
 SCALED_TO_ZERO = Code(
     "ScaledToZero",
     "The controller asks for no pods.",
-    "Raise the controller's number of replicas (or its parallelism, for a Job).",
+    "Raise the controller's number of replicas (for a Job, its parallelism), or let a DaemonSet's "
+    "pod template match a node.",
 )
 ENDED = Code(
     "Ended",
     "The controller has ended, and its pods have been deleted.",
-    "Create the controller again. Its conditions (kubectl describe) show how it ended.",
+    "Read in its conditions (kubectl describe) how the controller ended, then create the "
+    "controller again.",
 )
 MANAGED_ELSEWHERE = Code(
     "ManagedElsewhere",

@@ -13,8 +13,8 @@ from webhook.model.pod import Container, Pod
 EPHEMERAL_WITHOUT_CAPABILITY = Code(
     "EphemeralWithoutIpcLock",
     "An ephemeral container of the pod lacks IPC_LOCK, since the webhook changes pods only when "
-    "they are created. It can never get an RDMA device of its own either, since an ephemeral "
-    "container cannot request resources.",
+    "they are created. The container can never get an RDMA device of its own either, since an "
+    "ephemeral container cannot request resources.",
     "Run RDMA tools in the pod's own containers: `kubectl exec POD -c CONTAINER -- COMMAND`.",
 )
 CODES = (EPHEMERAL_WITHOUT_CAPABILITY,)

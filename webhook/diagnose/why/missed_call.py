@@ -20,8 +20,8 @@ from webhook.preview.workloads.hints import resembles_enable
 NAMESPACE_NOT_LABELED = Code(
     "NamespaceNotLabeled",
     f'The pod\'s namespace lacks the label {OPT_IN_LABEL}: "true".',
-    "Ask an administrator of the namespace to run `kubectl label namespace NAME "
-    f"{OPT_IN_LABEL}=true`. Then create the pod again.",
+    f"Ask the cluster administrator to run `kubectl label namespace NAME {OPT_IN_LABEL}=true`. "
+    "Then create the pod again.",
 )
 NOT_INSTALLED = Code(
     "NotInstalled",
@@ -43,9 +43,9 @@ _RESTORE = (
 )
 NOT_SELECTED = Code(
     "NotSelected",
-    "The webhook configuration, as it is in the cluster, does not select the pod.",
-    "Change the pod or its namespace so that it meets the condition in the message. Or "
-    f"{_RESTORE}. Then create the pod again.",
+    "The webhook configuration, as it is in the cluster, does not select the pod, or might not.",
+    f"Change the pod or its namespace so that the condition in the message is met. Or {_RESTORE}. "
+    "Then create the pod again.",
 )
 CREATED_BEFORE_WEBHOOK = Code(
     "CreatedBeforeWebhook",
@@ -70,7 +70,8 @@ CREATED_EARLIER = Code(
 )
 DID_NOT_ANSWER = Code(
     "DidNotAnswer",
-    "The webhook did not respond when the pod was created, and its failurePolicy was Ignore.",
+    "Probably, the webhook did not respond when the pod was created, and its failurePolicy was "
+    "Ignore.",
     "Ask the cluster administrator whether the webhook is ready (`rdma-webhook check-install`), "
     "and create the pod again.",
 )
@@ -149,7 +150,7 @@ def _similar_label(namespace: KubernetesObject) -> str:
 def label_remedy(evidence: PodEvidence) -> str:
     """Return how to label the pod's namespace."""
     return (
-        "Ask an administrator of the namespace to run `kubectl label --overwrite namespace "
+        "Ask the cluster administrator to run `kubectl label --overwrite namespace "
         f"{shlex.quote(evidence.namespace_name)} {OPT_IN_LABEL}=true`. Then {_CREATE_AGAIN}."
     )
 

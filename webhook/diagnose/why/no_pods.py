@@ -37,8 +37,8 @@ BEING_DELETED = Code(
 )
 WAITS_FOR_READY = Code(
     "WaitsForReady",
-    "The StatefulSet lacks pods: with podManagementPolicy OrderedReady, it creates a pod only when "
-    "those before it are ready.",
+    "The StatefulSet lacks pods: with podManagementPolicy OrderedReady, it creates a pod only "
+    "when all earlier pods are ready.",
     "Find out why the pod that the StatefulSet waits for is not ready. If that pod waits for "
     "the others, as the ranks of a job do, delete the StatefulSet with `kubectl delete "
     "--cascade=orphan`, which keeps its pods, and create it again with podManagementPolicy: "

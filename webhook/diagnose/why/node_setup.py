@@ -26,8 +26,8 @@ NODE_NOT_READY = Code(
 NOT_SET_UP = Code(
     "NotSetUp",
     "The node cannot set up the pod's network, its volumes or its sandbox.",
-    "Correct the problem that the message reports in the pod, or ask the cluster administrator "
-    "about the node: the network plugin, the storage, and what the container runtime supports.",
+    "Correct the pod as the message says, or ask the cluster administrator about the node: the "
+    "network plugin, the storage, and what the container runtime supports.",
 )
 CODES = (NODE_NOT_READY, NOT_SET_UP)
 

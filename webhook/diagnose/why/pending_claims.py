@@ -47,12 +47,13 @@ CLAIM_NOT_CREATED = Code(
 DEVICE_CLASS_MISSING = Code(
     "DeviceClassMissing",
     "The pod is pending: a claim refers to a DeviceClass that does not exist.",
-    "List the DeviceClasses: `kubectl get deviceclasses`. Correct deviceClassName in the claim or "
-    "in its template, or ask the cluster administrator whether the DRA driver is installed.",
+    "List the DeviceClasses: `kubectl get deviceclasses`. Create the claim or its template again "
+    "with the right deviceClassName, and then the pod, or ask the cluster administrator whether "
+    "the DRA driver is installed.",
 )
 CLAIMS_NOT_ALLOCATED = Code(
     "ClaimsNotAllocated",
-    "The pod is pending: no node has enough free devices that match all of its claims.",
+    "The pod is pending: no node has enough free devices for all of the pod's claims.",
     "Wait until another job ends, or claim fewer devices. If no pod with such a claim has ever "
     "started, compare the claim's requests with what the DRA drivers offer (kubectl get "
     "resourceslices -o yaml): the DeviceClass, the selectors, the number of devices on a node, "
@@ -99,7 +100,7 @@ _PATTERNS = (
     _Pattern(
         re.compile("cannot allocate all claims"),
         CLAIMS_NOT_ALLOCATED,
-        "no node has enough free devices that match all of its claims{claims}",
+        "no node has enough free devices for all of the pod's claims{claims}",
     ),
     _Pattern(
         re.compile("resourceclaim not available on the node"),

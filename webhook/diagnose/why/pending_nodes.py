@@ -26,7 +26,7 @@ from webhook.model.resources import scheduler_requests
 
 UNSCHEDULABLE = Code(
     "Unschedulable",
-    "The pod is pending for a reason that has no more specific code.",
+    "The pod is pending for a reason without a code of its own.",
     "Correct the problem that the scheduler's message reports: `kubectl describe pod` shows "
     "the whole message.",
 )

@@ -45,8 +45,8 @@ UNREADY_NODES = Code(
 TAINTED_NODES = Code(
     "BlockedByTaint",
     "The pod is pending: nodes that could run it have a taint that it does not tolerate.",
-    "If the pod may run there, add a toleration to the pod template. If the taint is not needed "
-    "any more, remove it: `kubectl taint node NODE TAINT-`.",
+    "If the pod may run there, add a toleration to the pod template. If the taint is no longer "
+    "needed, remove it: `kubectl taint node NODE TAINT-`.",
 )
 CODES = (NOT_SELECTED, CORDONED_NODES, UNREADY_NODES, TAINTED_NODES)
 
@@ -199,7 +199,7 @@ def _taint_remedy(evidence: PodEvidence, taint: Taint, nodes: Sequence[str]) -> 
     toleration = f"{{key: {taint.key}, {value}, effect: {taint.effect}}}"
     return (
         f"If the pod may run there, add to tolerations in {template_title(evidence)}: "
-        f"{toleration}. If the taint is not needed any more, remove it: `kubectl taint node "
+        f"{toleration}. If the taint is no longer needed, remove it: `kubectl taint node "
         f"{shlex.join([nodes[0], f'{taint.key}:{taint.effect}-'])}`."
     )
 

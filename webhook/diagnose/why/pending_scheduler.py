@@ -29,8 +29,8 @@ NO_SCHEDULER = Code(
     "NoScheduler",
     "The pod is pending: no scheduler has looked at it. Perhaps no scheduler has the pod's "
     "schedulerName.",
-    "Correct schedulerName in the pod template, or remove it to use the scheduler of Kubernetes, "
-    "and create the pod again. If the name is right, check that the scheduler is running.",
+    "Correct schedulerName in the pod template, or remove it to use the default scheduler, and "
+    "create the pod again. If the name is right, check that the scheduler is running.",
 )
 PREEMPTING = Code(
     "Preempting",
@@ -41,9 +41,8 @@ PREEMPTING = Code(
 PREEMPTED = Code(
     "Preempted",
     "The scheduler stopped the pod to make room for a pod of higher priority.",
-    "Give the pod a PriorityClass of the same or a higher priority (kubectl get "
-    "priorityclasses), or wait: the pod that its controller creates instead starts when there "
-    "is room.",
+    "Give the pod a PriorityClass with at least the priority of the other pod (kubectl get "
+    "priorityclasses), or wait: its controller creates a new pod, which starts when there is room.",
 )
 WAITS_FOR_BINDING = Code(
     "WaitsForBinding",
@@ -63,7 +62,7 @@ _PREEMPTOR = re.compile(r"by (?:a )?pod ([0-9a-f-]{36})")
 _GATES = {
     "kueue.x-k8s.io/": "Kueue removes it once it admits the workload. `kubectl get workloads -n "
     "{0}` shows whether it waits for quota, `kubectl describe localqueues -n {0}` whether the "
-    "queue exists. If Kueue is not installed any more, create the pod again without the gate.",
+    "queue exists. If Kueue is no longer installed, create the pod again without the gate.",
 }
 
 

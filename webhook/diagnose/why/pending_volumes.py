@@ -35,7 +35,8 @@ VOLUME_ELSEWHERE = Code(
     "The pod is pending: one of its volumes cannot be reached from any node that could otherwise "
     "run the pod.",
     "Let the pod run on the volume's nodes (kubectl get pv -o yaml: nodeAffinity), or give it a "
-    "PersistentVolumeClaim whose volume can be reached from the nodes that have the pod's devices.",
+    "PersistentVolumeClaim whose volume can be reached from the nodes that have what the pod "
+    "requests.",
 )
 CODES = (VOLUME_CLAIM_MISSING, VOLUME_CLAIM_UNBOUND, VOLUME_ELSEWHERE)
 

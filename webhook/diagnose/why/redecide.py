@@ -45,7 +45,7 @@ OTHER_TODAY = Code(
 )
 CONFIGURATION_CHANGED = Code(
     "ConfigurationChanged",
-    "The fabrics or the webhook's version have changed since the pod was admitted.",
+    "The webhook's version or the fabrics have changed since the pod was admitted.",
     OTHER_TODAY.remedy,
 )
 CODES = (NOT_COMPARABLE, WOULD_BE, SAME_TODAY, OTHER_TODAY, CONFIGURATION_CHANGED)

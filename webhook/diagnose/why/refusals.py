@@ -26,15 +26,15 @@ from webhook.model.quantity import resource_billionths
 QUOTA_EXCEEDED = Code(
     "QuotaExceeded",
     "The controller cannot create a pod: a ResourceQuota of the namespace does not allow it.",
-    "Request less, delete pods that use the quota, or ask the cluster administrator to raise "
-    "the quota, which `kubectl describe quota` shows. The controller then creates the pod "
+    "Request less, delete pods that use the quota, or ask the cluster administrator to raise the "
+    "quota, which `kubectl describe quota` shows. The controller then creates the pod "
     "automatically.",
 )
 WEBHOOK_SILENT = Code(
     "WebhookSilent",
     "The controller cannot create a pod: the API server got no answer from an admission webhook.",
-    "Ask the cluster administrator to check the pods of the webhook that the message names. The "
-    "controller then creates the pod automatically.",
+    "Ask the cluster administrator to check the pods of the webhook that the message names. Once "
+    "the webhook answers, the controller creates the pod automatically.",
 )
 POD_SECURITY_REFUSED = Code(
     "PodSecurityRefused",
@@ -148,8 +148,8 @@ def _webhook_remedy(name: str, namespace: str) -> str:
     removed = "" if name == WEBHOOK_NAME else _REMOVED_PRODUCT
     return (
         f"The API server must call {subject}, and got no answer. Ask the cluster administrator to "
-        f"check its Service and pods{command}.{removed} The controller then creates the pod "
-        "automatically."
+        f"check its Service and pods{command}.{removed} Once the webhook answers, the "
+        "controller creates the pod automatically."
     )
 
 

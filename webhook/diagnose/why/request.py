@@ -30,7 +30,9 @@ NO_DEVICE_REQUESTED = Code(
 )
 REQUESTS = Code("Requests", "A container requests extended resources, such as GPUs and NICs.")
 ANNOTATIONS = Code(
-    "Annotations", "The pod has annotations that the webhook reads (it writes rdma.lab/status)."
+    "Annotations",
+    "The pod has annotations whose names begin with rdma.lab/, besides those that the webhook "
+    "writes.",
 )
 NO_ANNOTATIONS = Code("NoAnnotations", f"The pod has no annotation {ENABLE_ANNOTATION}.")
 

@@ -51,8 +51,8 @@ RDMA_IN_USE = Code("RdmaInUse", "The log shows that the traffic uses RDMA.")
 SOCKETS_IN_USE = Code(
     "SocketsInUse",
     "The log shows that the traffic uses TCP sockets, not RDMA.",
-    "If the log shows the cause, the next finding names it. Otherwise, run the job again with "
-    "NCCL_DEBUG=INFO.",
+    "If the log shows the cause, one of the next findings names it. Otherwise, run the job again "
+    "with NCCL_DEBUG=INFO.",
 )
 MIXED_TRANSPORTS = Code(
     "MixedTransports",

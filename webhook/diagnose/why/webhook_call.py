@@ -40,7 +40,8 @@ CALLED = Code("Called", "The webhook was called for the pod: it wrote the pod's 
 STATUS_UNREADABLE = Code(
     "StatusUnreadable",
     "The pod has an rdma.lab/status that this version of rdma-webhook cannot read.",
-    "Remove rdma.lab/status from the pod's template, and create the pod again.",
+    "Use the version of rdma-webhook that runs in the cluster, or remove rdma.lab/status from the "
+    "pod's template and create the pod again.",
 )
 STATUS_NOT_OURS = Code(
     "StatusNotOurs",

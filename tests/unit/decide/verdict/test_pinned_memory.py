@@ -73,8 +73,8 @@ def test_the_remedy_fits_the_obstacle(manifest: PodManifest, remedy: str) -> Non
     limited = verdict_on(manifest, decision_input(defaults={"memlock": "limited"})).remedy
     assert limited.startswith(remedy)
     assert unknown == (
-        f"{limited} If the nodes already raise memlock, the configuration should have `memlock: "
-        "unlimited` or `nri`."
+        f"{limited} If the nodes already raise memlock, ask the cluster administrator to set "
+        "`memlock: unlimited` or `memlock: nri` in the configuration."
     )
 
 

@@ -77,7 +77,10 @@ class Installation:
         self.certificates = CertificateFacts(
             self_managed=True,
             bundles=dict.fromkeys(map(str, _CONFIGURATIONS), ""),
-            served=(ServedCertificate("10.0.0.7:8443", "", True, NOW + timedelta(hours=20)),),
+            served=tuple(
+                ServedCertificate(f"10.0.0.{host}:8443", "", True, NOW + timedelta(hours=20))
+                for host in (7, 8)
+            ),
             ca_not_after=NOW + timedelta(days=300),
         )
         #: What `inspect` was called with.

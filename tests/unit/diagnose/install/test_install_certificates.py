@@ -15,8 +15,8 @@ from webhook.model.finding import Finding
 MUTATING = "MutatingWebhookConfiguration zz-rdma-webhook"
 VALIDATING = "ValidatingWebhookConfiguration rdma-webhook"
 BUNDLE_REMEDY = (
-    "Run `rdma-webhook certs status`, which shows what to do; with cert-manager, look at its CA "
-    "injector."
+    "Run `rdma-webhook certs status`, which shows the CAs in caBundle and in the Secret; with "
+    "cert-manager, look at its CA injector."
 )
 EXPIRY_REMEDY = (
     "Read the line `certificate` of the replica's /readyz, and its log: they give the reason."
@@ -36,7 +36,10 @@ def test_all_is_well(installation: Installation) -> None:
         "the CA is valid until 2027-09-25T04:00:00Z",
         f"{MUTATING}: caBundle has exactly the webhook's CAs",
         f"{VALIDATING}: caBundle has exactly the webhook's CAs",
-        f"{VERIFIED} until 2026-11-30T00:00:00Z",
+        (
+            "the certificates at 2 addresses are verified with caBundle; the first to end is valid "
+            "until 2026-11-30T00:00:00Z"
+        ),
     ]
     assert installation.self_managed is True
 

@@ -346,22 +346,15 @@ def test_the_text() -> None:
         hcas=["mlx5_1"],
     )
     assert verify_text(evaluation, width=88) == (
-        "ib_read_bw mlx5_0 port 2 bidirectional  b:1\n"
-        "  ✘ A port of the RDMA device that the output names is down. Output: Port number 1 state\n"
-        "    is Down [PortDown]\n"
-        "    → Use another device of the node (ibstat shows which ports are Active), and report\n"
-        "      this port to the cluster administrator.\n"
-        "    also: PerftestNoMemory\n"
-        "ib_write_bw mlx5_4  a:2\n"
-        "  ✔ 95.0 Gb/s, 96% of the expected 99.37 Gb/s.\n"
-        "    expected: 99.37 Gb/s = --rate 100 × 0.994 payload share at MTU 4096\n"
-        "Output  c\n"
-        "  ✔ The log shows RDMA, with GPUDirect RDMA. It contains no bandwidth measurement.\n"
-        "All runs\n"
-        "  ? 1 HCA of the fabric has no result: mlx5_1. [NotTested]\n"
-        "    → Run ib_write_bw -d HCA on each HCA that has no result.\n"
-        "\n"
-        "✘ error (PortDown): 2 ok, 1 unsure, 1 error\n"
+        "ib_read_bw mlx5_0 port 2 bidirectional  b:1\n  ✘ A port of the RDMA device that perftest "
+        "uses is down. Output: Port number 1 state is\n    Down [PortDown]\n    → Use another "
+        "device of the node (ibstat shows which ports are Active), and report\n      this port to "
+        "the cluster administrator.\n    also: PerftestNoMemory\nib_write_bw mlx5_4  a:2\n  ✔ 95.0 "
+        "Gb/s, 96% of the expected 99.37 Gb/s.\n    expected: 99.37 Gb/s = --rate 100 × 0.994 "
+        "payload share at MTU 4096\nOutput  c\n  ✔ The log shows RDMA, with GPUDirect RDMA. It "
+        "contains no bandwidth measurement.\nAll runs\n  ? 1 HCA of the fabric has no result: "
+        "mlx5_1. [NotTested]\n    → Run ib_write_bw -d HCA on each HCA that has no result.\n\n✘ "
+        "error (PortDown): 2 ok, 1 unsure, 1 error\n"
     )
     assert "\x1b[" in verify_text(evaluation, color=True)
     lines = "".join(f"n1: {line}\nn2: {line}\n" for line in bandwidth(row(95)).splitlines())

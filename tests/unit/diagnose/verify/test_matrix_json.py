@@ -31,7 +31,10 @@ def test_the_form() -> None:
         "findings",
     ]
     assert (form["level"], form["code"]) == ("error", "PerftestNoMemory")
-    assert form["text"].startswith("perftest could not register memory.")
+    assert form["text"].startswith(
+        "perftest could not register memory, most often since the limit on locked memory is too "
+        "low."
+    )
     assert form["remedy"].startswith("Run the process as root")
     assert (form["run"], form["fabric"]) == ("verify-k7", "v100-ib")
     assert (form["image"], form["nodes"]) == ("registry.example/perftest", ["a", "b", "c"])

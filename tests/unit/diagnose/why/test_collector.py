@@ -682,7 +682,7 @@ def test_a_log_that_the_node_has_removed() -> None:
         ("done", False),
     ]
     assert evidence.unread_sentences == (
-        "Could not read the log of container main: the node does not have it any more.",
+        "Could not read the log of container main: the node no longer has it.",
     )
 
 

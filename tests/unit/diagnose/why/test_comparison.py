@@ -395,14 +395,17 @@ def test_a_launcher_is_compared_too() -> None:
             KNOWN_CONFIGURATION,
             (
                 'No RDMA: container trainer sets NCCL_IB_HCA="=mlx5_7", but the fabric\'s value is '
-                '"=mlx5_0,mlx5_1". NCCL_IB_HCA selects no device of the fabric, so NCCL would use '
-                "sockets."
+                '"=mlx5_0,mlx5_1". NCCL_IB_HCA selects no device of the fabric, so NCCL\'s '
+                "traffic uses TCP sockets."
             ),
         ),
         (
             gpu("trainer", env=env(NCCL_IB_HCA="=mlx5_7")),
             None,
-            "No RDMA: NCCL_IB_HCA selects no device of the fabric, so NCCL would use sockets.",
+            (
+                "No RDMA: NCCL_IB_HCA selects no device of the fabric, so NCCL's traffic uses TCP "
+                "sockets."
+            ),
         ),
         (
             gpu("trainer", command=["sh", "-c", "export NCCL_IB_DISABLE=1; train"]),
@@ -481,7 +484,7 @@ def test_pod_security_is_the_cause(security: Item) -> None:
     assert explanation.answer.text == (
         "RDMA over v100-ib is not certain: container trainer lacks IPC_LOCK, since Pod Security "
         "restricted of the namespace forbids it. The namespace enforces a Pod Security level that "
-        "forbids IPC_LOCK."
+        "forbids IPC_LOCK; without IPC_LOCK, memlock must be raised."
     )
     assert explanation.answer.remedy.startswith("Run the pod in a namespace with the Pod Security")
     codes = [finding.code for finding in chapter_findings(explanation, "applied")]
@@ -577,4 +580,4 @@ def test_a_command_that_changes_the_user(
     user = explain_with(
         equipped(gpu("trainer", securityContext={"runAsUser": 1})), cluster_configuration
     )
-    assert user.answer.remedy.startswith("Run the container as root")
+    assert "as root (runAsUser: 0," in user.answer.remedy

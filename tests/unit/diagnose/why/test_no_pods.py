@@ -152,8 +152,8 @@ def test_a_webhook_that_does_not_answer(message: str, subject: str, command: str
         )
     assert finding.remedy == (
         f"The API server must call {subject}, and got no answer. Ask the cluster administrator to "
-        f"check its Service and pods{command}{removed} The controller then creates the pod "
-        "automatically."
+        f"check its Service and pods{command}{removed} Once the webhook answers, the controller "
+        "creates the pod automatically."
     )
 
 
@@ -377,7 +377,7 @@ def test_a_job_that_took_too_long() -> None:
         == "Raise activeDeadlineSeconds, or remove it. Then create the controller again."
     )
     (finding,) = now("Job", status={"conditions": [late | {"reason": "BackoffLimitExceeded"}]})
-    assert finding.remedy.startswith("Create the controller again.")
+    assert finding.remedy.startswith("Read in its conditions (kubectl describe)")
 
 
 def test_commands_in_remedies() -> None:

@@ -42,7 +42,7 @@ def now(message: str, *events: Any, **evidence_fields: Any) -> list[Finding]:
         (
             of_nodes("1 cannot allocate all claims, 2 node(s) had untolerated taint(s)"),
             "ClaimsNotAllocated",
-            "no node has enough free devices that match all of its claims (nic, own).",
+            "no node has enough free devices for all of the pod's claims (nic, own).",
             "kubectl get resourceslices",
         ),
         (
@@ -163,7 +163,7 @@ def test_many_claims() -> None:
     claims = [{"name": f"nic-{number}"} for number in range(6)]
     pod = pending(of_nodes("1 cannot allocate all claims"), resourceClaims=claims)
     (finding,) = chapter_findings(explain(pod), "podStatus")
-    assert "all of its claims (nic-0, nic-1, nic-2, nic-3, nic-4). The scheduler" in finding.text
+    assert "the pod's claims (nic-0, nic-1, nic-2, nic-3, nic-4). The scheduler" in finding.text
 
 
 def test_a_pod_that_has_a_node_had_its_claims() -> None:
@@ -197,4 +197,4 @@ def test_a_pod_without_claims_in_its_manifest() -> None:
     (finding,) = chapter_findings(
         explain(pending(of_nodes("1 cannot allocate all claims"))), "podStatus"
     )
-    assert "devices that match all of its claims. The scheduler" in finding.text
+    assert "devices for all of the pod's claims. The scheduler" in finding.text

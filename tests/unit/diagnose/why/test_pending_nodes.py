@@ -227,9 +227,9 @@ def test_a_taint() -> None:
     assert "nodes that could run it have the taint team=a:NoSchedule" in finding.text
     assert "(a)" in finding.text
     assert finding.remedy == (
-        "If the pod may run there, add to tolerations in the pod template of Job train: "
-        "{key: team, operator: Equal, value: a, effect: NoSchedule}. If the taint is not needed "
-        "any more, remove it: `kubectl taint node a team:NoSchedule-`."
+        "If the pod may run there, add to tolerations in the pod template of Job train: {key: "
+        "team, operator: Equal, value: a, effect: NoSchedule}. If the taint is no longer needed, "
+        "remove it: `kubectl taint node a team:NoSchedule-`."
     )
     exists = {"taints": [{"key": "team", "effect": "NoExecute"}]}
     (finding,) = now(OTHER, node("a", spec=exists, gpus="8"))

@@ -407,7 +407,7 @@ def test_a_node_that_a_file_lacks() -> None:
         (
             "plugin type failed",
             "",
-            "Correct the problem that the message reports in the pod, or ask",
+            "Correct the pod as the message says, or ask",
         ),
     ],
     ids=["secret", "hostPath", "containerd", "CRI-O", "other"],

@@ -107,8 +107,8 @@ def test_a_status_without_room() -> None:
         "The webhook applied 4 mutations. The annotation has no room for their names.",
         "The annotation has no room for 2 more reasons.",
         (
-            "The container runs as a user other than root, for whom IPC_LOCK has no effect; the "
-            "node must raise memlock."
+            "The container runs as a user other than root, for whom IPC_LOCK has no effect; "
+            "memlock then depends on the node."
         ),
     ]
 

@@ -30,7 +30,7 @@ UNLABELED = """\
 Pod lab/train-0  (controlled by Job train)
   ✘ No RDMA, since the webhook was not called: namespace lab lacks the label rdma.lab/enable:
     "true". [NamespaceNotLabeled]
-    → Ask an administrator of the namespace to run `kubectl label --overwrite namespace lab
+    → Ask the cluster administrator to run `kubectl label --overwrite namespace lab
       rdma.lab/enable=true`. Then create the pod again.
 
 What the pod requests

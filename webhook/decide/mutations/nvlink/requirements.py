@@ -45,8 +45,7 @@ NOT_PRIVILEGED = Reason(
 )
 NO_COMMAND = Reason(
     "CommandMissing",
-    "A container with GPUs has no command in the spec that the webhook's script rdma-remap "
-    "could run.",
+    "The spec of a container with GPUs has no command for the webhook's script rdma-remap to run.",
     remedy="Set the container's command in the pod's spec.",
 )
 OTHER_COUNT = Reason(
@@ -57,13 +56,14 @@ OTHER_COUNT = Reason(
 )
 OWN_REMAP = Reason(
     "OwnRemap",
-    "The container's command assigns CUDA_VISIBLE_DEVICES itself, so the webhook leaves it "
-    "unchanged.",
+    "The container's command assigns CUDA_VISIBLE_DEVICES itself, so the webhook leaves the "
+    "command unchanged.",
     remedy="",
 )
 SSHD = Reason(
     "RunsSshd",
-    "The container runs sshd, and processes that sshd starts would see all GPUs of the node.",
+    "The container runs sshd, or may run it, and processes that sshd starts would see all GPUs of "
+    "the node.",
     remedy="Start the ranks without sshd, or remove rdma.lab/nvlink.",
 )
 DEVICES_SET = Reason(
@@ -191,7 +191,8 @@ HOST_IPC = Reason(
 )
 SHM_MOUNT = Reason(
     "SharedMemoryMounted",
-    "A volume is mounted at /dev/shm, but for NVLink between pods, NCCL needs the node's own.",
+    "A volume is mounted at /dev/shm, but for NVLink between pods, NCCL needs the node's own "
+    "/dev/shm.",
     remedy="Remove the volume at /dev/shm.",
 )
 SOCKETS = Reason(

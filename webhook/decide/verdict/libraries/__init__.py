@@ -52,17 +52,17 @@ from webhook.model.pod.hooks import hook_commands
 from webhook.model.traffic_libraries import TrafficLibrary
 
 _WHO_READS_THEM = (
-    "`rdma-webhook why` reads the ConfigMaps. A preview reads those in its input, and with --live "
-    "those in the cluster."
+    "`rdma-webhook why` reads the pod's ConfigMaps. A preview reads those in its input, and with "
+    "--live those in the cluster."
 )
 ENV_UNSEEN = Reason(
     "EnvUnseen",
     "The variables of envFrom may turn RDMA off, but admission cannot see them.",
     remedy=(
         "Check that the ConfigMaps and Secrets of envFrom set no NCCL_IB_DISABLE, NCCL_NET, "
-        "NCCL_NET_PLUGIN or NCCL_IB_HCA. Or set all four in env, which overrides envFrom: "
-        "NCCL_IB_DISABLE=0, NCCL_NET=IB, NCCL_NET_PLUGIN=none and the fabric's NCCL_IB_HCA. "
-        f"{_WHO_READS_THEM}"
+        "NCCL_NET_PLUGIN or NCCL_IB_HCA. Or, if NCCL needs no plugin on the fabric, set all four "
+        "in env, which overrides envFrom: NCCL_IB_DISABLE=0, NCCL_NET=IB, NCCL_NET_PLUGIN=none and "
+        f"the fabric's NCCL_IB_HCA. {_WHO_READS_THEM}"
     ),
     rdma="unsure",
 )
@@ -71,10 +71,11 @@ FILE_UNSEEN = Reason(
     "A file with NCCL's variables or Open MPI's parameters may turn RDMA off, but admission cannot "
     "see its content.",
     remedy=(
-        "Check that the file sets none of NCCL_IB_DISABLE, NCCL_NET and NCCL_IB_HCA, and neither "
-        "of Open MPI's parameters pml and btl. Or set the variables in env, which overrides the "
-        "file: NCCL_IB_DISABLE=0, NCCL_NET=IB and the fabric's NCCL_IB_HCA, or for Open MPI, "
-        f"OMPI_MCA_pml=ucx. {_WHO_READS_THEM}"
+        "Check that the file sets none of NCCL_IB_DISABLE, NCCL_NET, NCCL_NET_PLUGIN and "
+        "NCCL_IB_HCA, and neither of Open MPI's parameters pml and btl. Or set the variables in "
+        "env, which overrides the file: NCCL_IB_DISABLE=0, NCCL_NET=IB (unless NCCL needs a plugin "
+        "on the fabric) and the fabric's NCCL_IB_HCA, or for Open MPI, OMPI_MCA_pml=ucx. "
+        f"{_WHO_READS_THEM}"
     ),
     rdma="unsure",
 )

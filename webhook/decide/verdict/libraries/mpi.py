@@ -14,20 +14,21 @@ from webhook.model.decision import Reason, Verdict
 
 MPI_OVER_TCP = Reason(
     "MPIOverTCP",
-    "MPI moves the data of the ranks, and Open MPI uses pml ob1 with BTLs that cannot use RDMA.",
+    "MPI moves the data of the ranks, and Open MPI's parameters pml and btl choose transports "
+    "without RDMA.",
     remedy=(
-        "Remove pml and btl from the options of mpirun and from OMPI_MCA_* in env, "
-        "so that Open MPI uses UCX."
+        "Remove pml and btl from the options of mpirun, and OMPI_MCA_pml and OMPI_MCA_btl from "
+        "env, so that Open MPI uses UCX."
     ),
     rdma="no",
 )
 MPI_OB1 = Reason(
     "MPIOb1",
     "MPI moves the data of the ranks without UCX; whether Open MPI's pml ob1 can use RDMA depends "
-    "on its build.",
+    "on the build of Open MPI.",
     remedy=(
-        "Remove pml from the options of mpirun and from OMPI_MCA_* in env, so that "
-        "Open MPI uses UCX."
+        "Remove pml from the options of mpirun, and OMPI_MCA_pml from env, so that Open MPI uses "
+        "UCX."
     ),
     rdma="unsure",
 )

@@ -32,7 +32,7 @@ NIXL_BACKEND = Reason(
 )
 MOONCAKE_OVER_TCP = Reason(
     "MooncakeOverTcp",
-    "A setting makes Mooncake use TCP: MC_FORCE_TCP, or the protocol tcp.",
+    "A setting makes Mooncake use TCP, such as MC_FORCE_TCP or the protocol tcp.",
     remedy="Remove MC_FORCE_TCP, and set Mooncake's protocol to rdma.",
     rdma="no",
 )

@@ -21,15 +21,16 @@ FAILURES = (
         "node-0:880:887 [0] NCCL INFO NET/IB : No device found.",
         "NCCL found no RDMA device, so it uses TCP sockets.",
         "Check whether the container has /dev/infiniband. If it does not, request the RDMA "
-        "resource of the fabric. If it does, check whether NCCL_IB_HCA, if set, matches a "
-        "device in /sys/class/infiniband, and whether the image has ibverbs-providers.",
+        "resource of the fabric. If it does, check whether NCCL_IB_HCA, if set, matches a device "
+        "in /sys/class/infiniband, and whether the image has the NIC's userspace driver (on "
+        "Debian and Ubuntu, ibverbs-providers).",
         NET_IB_SOURCE,
     ),
     KnownLine(
         "LibraryMissing", "failure", "verbs", "Failed to open libibverbs.so", None,
         "node-0:58239:58245 [0] NCCL INFO Failed to open libibverbs.so[.1]",
         "The image has no libibverbs, so NCCL uses TCP sockets.",
-        "Add the package rdma-core to the image (on Debian and Ubuntu, libibverbs1 and "
+        "Add the package libibverbs to the image (on Debian and Ubuntu, libibverbs1 and "
         "ibverbs-providers).",
         "nccl, src/misc/ibvwrap.cc",
     ),
@@ -38,7 +39,7 @@ FAILURES = (
         "libibverbs: Warning: no userspace device-specific driver found for "
         "/sys/class/infiniband_verbs/uverbs0",
         "The image has libibverbs, but lacks the userspace driver of the NIC.",
-        "Add the package with the userspace drivers to the image: rdma-core or, on Debian and "
+        "Add the package with the userspace drivers to the image: libibverbs or, on Debian and "
         "Ubuntu, ibverbs-providers.",
         "rdma-core, libibverbs/init.c",
     ),
@@ -68,7 +69,8 @@ FAILURES = (
         "PerftestNoMemory", "failure", "memory", "Couldn't allocate MR",
         re.compile(r"Couldn't allocate MR(?! with error=14\b)"),
         "Couldn't allocate MR",
-        "perftest could not register memory.",
+        "perftest could not register memory, most often since the limit on locked memory is too "
+        "low.",
         LIFT_MEMLOCK,
         "linux-rdma/perftest, src/perftest_resources.c",
     ),
@@ -105,7 +107,8 @@ FAILURES = (
         "total-vm:71644kB, anon-rss:25460kB",
         "The kernel killed a process for lack of memory. Registered memory counts against the "
         "container's memory limit.",
-        "Raise or remove the container's memory limit. IPC_LOCK does not help here.",
+        "Raise or remove the container's memory limit or, if the node ran out of memory, request "
+        "as much memory as the job uses. IPC_LOCK does not help here.",
         "linux, mm/oom_kill.c",
     ),
     KnownLine(
@@ -113,7 +116,8 @@ FAILURES = (
         "Reason:       OOMKilled",
         "The container was killed because it used more memory than its limit, or because the "
         "node ran out of memory. Registered memory counts against the limit.",
-        "Raise or remove the container's memory limit. IPC_LOCK does not help here.",
+        "Raise or remove the container's memory limit or, if the node ran out of memory, request "
+        "as much memory as the job uses. IPC_LOCK does not help here.",
         "Kubernetes, status of a container",
     ),
     KnownLine(
@@ -137,7 +141,7 @@ FAILURES = (
         "PortDown", "failure", "link", "state is Down",
         re.compile(r"Port number \d{1,3} state is Down"),
         "Port number 1 state is Down",
-        "A port of the RDMA device that the output names is down.",
+        "A port of the RDMA device that perftest uses is down.",
         "Use another device of the node (ibstat shows which ports are Active), and report this "
         "port to the cluster administrator.",
         "linux-rdma/perftest, src/perftest_resources.c",
@@ -145,7 +149,7 @@ FAILURES = (
     KnownLine(
         "PortError", "failure", "link", "Got async event : port error", None,
         "node-0:528:5402 [0] NCCL WARN NET/IB : mlx5_0:1 Got async event : port error",
-        "The port of the RDMA device went down while NCCL was using it.",
+        "A port that NCCL was using went down.",
         "Read the port's counters (link_downed), and report the port to the cluster administrator.",
         NET_IB_SOURCE,
     ),
@@ -154,7 +158,8 @@ FAILURES = (
         re.compile(r"\bIB device [\w.-]{1,64} not found"),
         "IB device mlx5_bond_0 not found",
         "The container has no RDMA device with the name that the output shows.",
-        "Pass the name of a device that ibv_devinfo lists in the container (-d NAME).",
+        "Pass -d NAME to perftest, with the name of a device that ibv_devinfo lists in the "
+        "container.",
         "linux-rdma/perftest, src/perftest_resources.c",
     ),
     KnownLine(
@@ -184,8 +189,8 @@ FAILURES = (
         "[0]mlx5_0:1/IB and [2]mlx5_bond_0:1/RoCE. Try selecting NICs of only one link type "
         "using NCCL_IB_HCA",
         "NCCL tried to connect an InfiniBand device to a RoCE device.",
-        "Set NCCL_IB_HCA to the exact devices of one fabric, as in =mlx5_0,mlx5_1, and to the "
-        "same value in all pods of the job.",
+        "Set NCCL_IB_HCA to the exact names of one fabric's devices, as in =mlx5_0,mlx5_1, with "
+        "the same value in all pods of the job.",
         NET_IB_SOURCE,
     ),
     KnownLine(
@@ -241,7 +246,7 @@ FAILURES = (
     KnownLine(
         "IbResourcesMissing", "failure", "verbs", "Couldn't create IB resources", None,
         "Couldn't create IB resources",
-        "perftest could not create a queue pair or another resource of the RDMA device.",
+        "perftest could not create a queue pair or another verbs object.",
         "Read the lines above this line. If there are none, read the output of perftest on the "
         "other side.",
         "linux-rdma/perftest, src/write_bw.c",

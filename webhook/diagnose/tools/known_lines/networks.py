@@ -87,7 +87,7 @@ TRANSPORTS = (
         "inter-node cfg#3 tag(tcp/eth0)",
         "UCX's connections to other nodes use TCP.",
         "Check that UCX_TLS, if set, includes an RDMA transport, such as rc, and that "
-        "UCX_NET_DEVICES, if set, names an RDMA device of this node, such as mlx5_0:1.",
+        "UCX_NET_DEVICES, if set, names an RDMA device of the pod's node, such as mlx5_0:1.",
         "openucx/ucx, src/ucp/core/ucp_worker.c", rdma=False,
     ),
 )  # fmt: skip
@@ -118,9 +118,9 @@ SLOWER = (
         "node-0:14213:14219 [0] NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'",
         "NCCL uses RDMA, but copies each message through the node's memory, since GPUDirect "
         "RDMA is off for the NIC that the line names.",
-        "Ask the cluster administrator whether nvidia-peermem is loaded or DMA-BUF is available on "
-        "the node. If the line gives a distance, the GPU and the NIC are on different PCIe "
-        "switches, and the copying is expected.",
+        "Ask the cluster administrator whether nvidia-peermem is loaded or DMA-BUF is available "
+        "on the node. If the line gives a distance, the GPU and the NIC are farther apart than "
+        "NCCL_NET_GDR_LEVEL allows, and the copying is expected.",
         NET_IB_SOURCE,
     ),
 )  # fmt: skip

@@ -100,7 +100,7 @@ _CAUSES = (
         "The other node had no buffer ready for a message (status 13, receiver not ready).",
         "Check that the process at the other end is still running and has a CPU of its own. With "
         "ib_send_bw, give both ends the same options.",
-        "Read the log of the other rank: that rank may hang, or get too little CPU time.",
+        "Read the log of the other rank: that rank may be stuck, or get too little CPU time.",
     ),
 )  # fmt: skip
 
@@ -139,8 +139,8 @@ def _rows_of(cause: _Cause) -> tuple[KnownLine, KnownLine]:
 _OTHER = rf"(?!(?:{'|'.join(str(cause.status) for cause in _CAUSES)})\b)\d{{1,2}}"
 _OTHER_MEANING = "An RDMA transfer failed with the status that the line shows."
 _OTHER_REMEDY = (
-    "Read the output of the other end, and the kernel's log on both nodes (dmesg), for an error of "
-    "the NIC."
+    "Look for NIC errors in the output of the other end and in the kernel's log on both nodes "
+    "(dmesg)."
 )
 
 WORK_COMPLETIONS = (

@@ -15,7 +15,7 @@ from webhook.model.names import counted
 INTERRUPTED = Code(
     "Interrupted",
     "The run was interrupted.",
-    "Run the command again to measure the remaining pairs of nodes.",
+    "Run the command again, which measures all pairs of nodes.",
 )
 NOT_CALLED = Code(
     "NotCalled",
@@ -25,12 +25,12 @@ NOT_CALLED = Code(
 NO_RDMA = Code(
     "NoRdma",
     "The webhook could not equip a pod for RDMA, so the run ended.",
-    "Run the command again, and while it waits for the pod, run `rdma-webhook why POD`.",
+    "Run the command again, and as soon as it has created the pod, run `rdma-webhook why POD`.",
 )
 POD_REJECTED = Code(
     "PodRejected",
     "The API server did not create a pod, for instance because of a quota, a policy or a webhook.",
-    "Correct the problem that the message reports, for instance with a quota, a policy, an "
+    "Correct the problem that the message reports, for instance in a quota, a policy, an "
     "annotation of the pod or a webhook.",
 )
 NOT_STARTED = Code(
