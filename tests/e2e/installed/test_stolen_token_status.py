@@ -7,6 +7,7 @@ thousands with each other; the policy refuses at the first.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -153,6 +154,33 @@ def test_a_fabric_has_the_fields_of_the_definition(thief: Thief, fields: Documen
     response = thief.send("PATCH", STATUS, {"status": {"fabrics": [fabric(**fields)]}}, MERGE)
     assert response.code in {403, 422}, response
     assert "rdma-webhook-guard-status" in response.refusal
+
+
+#: One of each kind of hidden characters.
+HIDDEN = "\x1b\x7f\x9b\u202e\u200b\u2028\u034f\u115f\u17b5\u180b\u2800\u3164\ufe0f\uffa0\U000e0100"
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        lambda text: {"conditions": [condition(type=text)]},
+        lambda text: {"conditions": [condition(reason=text)]},
+        lambda text: {"conditions": [condition(message=text)]},
+        lambda text: {"fabrics": [fabric(name=text)]},
+        lambda text: {"fabrics": [fabric(problems=["a", text])]},
+        lambda text: {"fabrics": [fabric(notes=["a", text])]},
+        lambda text: {"fabrics": [fabric(resources=[{"name": text}])]},
+        lambda text: {"fabricNames": text},
+    ],
+)
+def test_each_text_is_visible(thief: Thief, place: Callable[[str], Document]) -> None:
+    """A terminal takes no command from it, and nothing in it is invisible or reordered."""
+    response = thief.send("PATCH", STATUS, {"status": place("a\n\u00e9 \N{GRINNING FACE}")}, MERGE)
+    assert response.code == 200, response
+    for character in HIDDEN:
+        response = thief.send("PATCH", STATUS, {"status": place(f"a{character}b")}, MERGE)
+        refused = (response.code, "visible text" in response.refusal)
+        assert refused == (403, True), (character, response)
 
 
 def test_a_status_as_the_replicas_write_it_is_taken(thief: Thief) -> None:

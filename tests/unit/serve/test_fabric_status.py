@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
+import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path as File
@@ -35,6 +38,7 @@ from webhook.serve.sources.source import Source
 from webhook.serve.state import PreparedConfiguration, State
 from webhook.serve.status import content, status_writer
 from webhook.serve.status.content import Condition, NodeSummary, status_update
+from webhook.text.escape import visible
 
 IN_POD = {"POD_NAME": "rdma-webhook-0", "POD_NAMESPACE": "rdma-webhook"}
 
@@ -180,6 +184,39 @@ def test_the_status_has_only_visible_characters() -> None:
     row = NodeSummary().of(prepared(fabrics(), known_nodes))["fabrics"][0]
     assert row["problems"] == ["1 node is cordoned (n\\x9b)"]
     assert row["notes"][0].endswith("run there (n\\u202e)")
+
+
+def test_a_problem_with_calls_is_visible() -> None:
+    """It quotes what somebody else has written into a webhook configuration."""
+    called = Condition("Called", False, "OtherService", "a\u202eb\nc\ufe0f")
+    observed = ObservedObject(7, loaded(fabrics()), "")
+    update = status_update(observed, prepared(fabrics()), NodeSummary(), {}, called)
+    assert update is not None
+    messages = {condition.type: condition.message for condition in update.conditions}
+    assert messages["Called"] == messages["Ready"] == "a\\u202eb\nc\\ufe0f"
+
+
+def hidden_characters(policy: str, expression: str) -> str:
+    """Return the characters that a policy refuses, as they are in its regular expression."""
+    text = File(f"manifests/base/{policy}.yaml").read_text(encoding="utf-8")
+    joined = text.partition(expression)[2].partition("]")[0].replace("\\\\", "\\")
+    return re.sub(r"' \+\s+'", "", joined)
+
+
+def test_the_policy_refuses_no_character_that_the_webhook_writes() -> None:
+    """Each hidden character of the policy, except a line break, is escaped by the webhook."""
+    hidden = hidden_characters("guard-status", "'[")
+    assert "\\p{Cf}" in hidden
+    written = re.sub(r"\\x\{(\w+)\}", lambda match: f"\\U{match[1]:>08}", hidden)
+    written = written.replace("\\p{Cf}", "")
+    pattern = re.compile(f"[{written}]")
+    for character in map(chr, range(sys.maxunicode + 1)):
+        if pattern.match(character) or unicodedata.category(character) == "Cf":
+            assert visible(character) != character, hex(ord(character))
+    assert not pattern.match("\n")
+    lines = "\\x{2028}"
+    events = hidden_characters("guard-events", "'^[^")
+    assert events == f"\\p{{C}}{lines}{hidden.partition(lines)[2]}"
 
 
 def test_the_lists_of_the_status_are_as_long_as_the_policy_allows(

@@ -86,9 +86,10 @@ def status_update(
     }
     conditions = (*filter(None, (_valid(observed), _active(observed, used), called)),)
     ready = _ready(observed, conditions, replicas)
-    return StatusUpdate(
-        observed.generation, (ready, *conditions), fields, observed.status, observed.version
-    )
+    shown = [
+        condition._replace(message=_cut(condition.message)) for condition in (ready, *conditions)
+    ]
+    return StatusUpdate(observed.generation, shown, fields, observed.status, observed.version)
 
 
 def _ready(
@@ -111,15 +112,15 @@ def _ready(
             f"{len(behind)} of {counted(len(replicas), 'replica')} {verb} not use generation "
             f"{observed.generation} yet: {shortened_list(behind, _MAX_REPLICAS)}."
         )
-        return Condition("Ready", False, "ReplicasDiffer", _cut(message))
+        return Condition("Ready", False, "ReplicasDiffer", message)
     return Condition("Ready", True, "Ready", "Every replica uses this configuration.")
 
 
 def _valid(observed: ObservedObject) -> Condition:
     if observed.loaded_configuration is None:
-        return Condition("Valid", False, "NotUsable", _cut(observed.problem))
+        return Condition("Valid", False, "NotUsable", observed.problem)
     warnings = "\n".join(_warnings(observed.loaded_configuration))
-    return Condition("Valid", True, "Accepted", _cut(warnings or "There are no findings."))
+    return Condition("Valid", True, "Accepted", warnings or "There are no findings.")
 
 
 def _warnings(loaded_configuration: LoadedConfiguration) -> Iterator[str]:
