@@ -172,6 +172,7 @@ HIDDEN = "\x1b\x7f\x9b\u202e\u200b\u2028\u034f\u115f\u17b5\u180b\u2800\u3164\ufe
         lambda text: {"fabrics": [fabric(resources=[{"name": text}])]},
         lambda text: {"fabricNames": text},
     ],
+    ids=["type", "reason", "message", "fabric", "problem", "note", "resource", "names"],
 )
 def test_each_text_is_visible(thief: Thief, place: Callable[[str], Document]) -> None:
     """A terminal takes no command from it, and nothing in it is invisible or reordered."""
