@@ -145,12 +145,16 @@ class BenchmarkFile(NamedTuple):
     line_count: int
 
 
-def read_benchmark_files(name: str, text: str) -> list[BenchmarkFile]:
-    """Read a file, each node by itself: pdsh and clush write the output of many into one file."""
-    lines = output_lines(plain_text(text))
+def read_benchmark_files(name: str, text: str, lines_above: int = 0) -> list[BenchmarkFile]:
+    """Read a file, each node by itself: pdsh and clush write the output of many into one file.
+
+    `text` may be a part of the file; `lines_above` is then the number of lines above it.
+    """
+    lines = _numbered(output_lines(plain_text(text)), lines_above)
     nodes = benchmark_lines_by_node(lines)
     if len(nodes) == 1:
         port_lines = [line for output in split_by_node(text) for line in output.lines]
+        port_lines = _numbered(port_lines, lines_above)
         (only_lines,) = nodes.values()
         return [_benchmark_file(name, None, only_lines, port_lines)]
     return [
@@ -158,6 +162,10 @@ def read_benchmark_files(name: str, text: str) -> list[BenchmarkFile]:
         for node, node_lines in nodes.items()
         if _has_text(node_lines)
     ]
+
+
+def _numbered(lines: Iterable[Line], lines_above: int) -> list[Line]:
+    return [line._replace(number=line.number + lines_above) for line in lines]
 
 
 def _has_text(lines: Sequence[Line]) -> bool:

@@ -35,8 +35,9 @@ class PairOutput(NamedTuple):
 
     pair: NodePair
     file: str
-    #: With an empty line for each line of the file above it, so that the numbers are the file's.
     text: str
+    #: The number of lines of the file above the text.
+    lines_above: int = 0
 
 
 def pair_outputs(file: str, text: str) -> list[PairOutput]:
@@ -52,7 +53,7 @@ def pair_outputs(file: str, text: str) -> list[PairOutput]:
         return [PairOutput(pair, file, text)] if pair else []
     ends = [number for number, _ in starts[1:]] + [len(lines)]
     return [
-        PairOutput(pair, file, "\n" * (start + 1) + "\n".join(lines[start + 1 : end]))
+        PairOutput(pair, file, "\n".join(lines[start + 1 : end]), start + 1)
         for (start, pair), end in zip(starts, ends, strict=True)
     ]
 
@@ -82,7 +83,7 @@ def _results(output: PairOutput, rate: PortRate | None) -> Iterator[BenchmarkRes
     """Yield the results of a pair, at least one."""
     results = [
         result
-        for part in read_benchmark_files(output.file, output.text)
+        for part in read_benchmark_files(output.file, output.text, output.lines_above)
         for result in grade_file(part, rate)
     ]
     text = "The output of this pair has no result."

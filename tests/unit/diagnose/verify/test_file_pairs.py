@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+from tests.growth import executed_lines
 from tests.unit.cli.shell import Answer, Shell
 from tests.unit.diagnose.tools.benchmarks.outputs import bandwidth, row
+from tests.unit.diagnose.verify.test_shown_ports import TOOLS
 from webhook.diagnose.verify.file_pairs import pair_outputs, report_on_pairs
 from webhook.diagnose.verify.matrix_output import matrix_schema
 from webhook.diagnose.verify.results import NodePair, PortRate
@@ -51,6 +53,24 @@ def test_lines() -> None:
     assert findings[1].location.line == 26
     assert findings[0].location.file == "x_y.txt"
     assert (report.nodes, report.fabric, report.image) == (("a", "b", "c"), "", "")
+
+
+def test_the_rate_of_a_port_has_its_line_in_the_file() -> None:
+    """Other tools' output below the line of a pair is numbered like the file."""
+    outputs = pair_outputs("x", f"a -> b\n\nb -> c\n{TOOLS}{bandwidth(row(190))}")
+    (result,) = report_on_pairs(outputs, None, "").pairs[1].results
+    assert result.computation.startswith("200 Gb/s (ibstat, line 11)")
+
+
+def test_the_work_grows_with_the_number_of_pairs() -> None:
+    """Each pair is read by itself, not with the lines above it."""
+
+    def judge(count: int) -> int:
+        text = "".join(f"n{n} -> n{n + 1}\n{bandwidth(row(95))}" for n in range(count))
+        return executed_lines(lambda: report_on_pairs(pair_outputs("x", text), RATE, ""))
+
+    judge(1)  # fills the caches
+    assert judge(40) <= 2.1 * judge(20)
 
 
 @pytest.mark.parametrize("line", ["0[0] -> 1[1]", "a->b", "a -> b -> c", "x: a -> b", "a_1 -> b"])

@@ -180,9 +180,10 @@ def read_lspci(lines: Sequence[Line]) -> Reading:
     """Read each function with the lines below it."""
     cards_and_gpus: list[CardObservation | GpuObservation] = []
     recognized: set[int] = set()
-    cut: Cut | None = None
-    for head, below in _functions(lines):
-        cut = _cut(head, below, cards_and_gpus)
+    functions = [*_functions(lines)]
+    before = 0
+    for head, below in functions:
+        before = len(cards_and_gpus)
         recognized.update(line.number for line in below)
         match = _HEAD.fullmatch(head.text)
         origin = Origin(_LSPCI, head.number)
@@ -193,6 +194,7 @@ def read_lspci(lines: Sequence[Line]) -> Reading:
             cards_and_gpus.append(_with_details(card, below))
         elif match and (gpu := _lspci_gpu(origin, match)):
             cards_and_gpus.append(gpu._replace(numa=_numa(below)))
+    cut = _cut(*functions[-1], cards_and_gpus[:before]) if functions else None
     return Reading(tuple(cards_and_gpus), frozenset(recognized), (cut,) if cut else ())
 
 
