@@ -52,10 +52,10 @@ def replica_reports(status: Mapping[str, object]) -> dict[str, StoredReport]:
 def _read(entry: object) -> StoredReport:
     fields = entry if isinstance(entry, dict) else {}
     try:
-        seen, config, generation, version = (fields[name] for name in _FIELDS)
+        written, config, generation, version = (fields[name] for name in _FIELDS)
         if not isinstance(config, str) or not isinstance(version, str):
             return _EXPIRED
-        moment = datetime.fromisoformat(seen).astimezone(UTC)
+        moment = datetime.fromisoformat(written).astimezone(UTC)
         return StoredReport(ReplicaReport(config, int(generation), version), moment)
     except (KeyError, OverflowError, TypeError, ValueError):
         return _EXPIRED

@@ -86,10 +86,10 @@ def status_update(
     }
     conditions = (*filter(None, (_valid(observed), _active(observed, used), called)),)
     ready = _ready(observed, conditions, replicas)
-    shown = [
+    escaped = [
         condition._replace(message=_cut(condition.message)) for condition in (ready, *conditions)
     ]
-    return StatusUpdate(observed.generation, shown, fields, observed.status, observed.version)
+    return StatusUpdate(observed.generation, escaped, fields, observed.status, observed.version)
 
 
 def _ready(
