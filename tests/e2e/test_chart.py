@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Iterator
+from http import HTTPStatus
 
 import pytest
 import yaml
@@ -28,6 +29,7 @@ from tests.cluster.install import (
 )
 from tests.e2e.certs.command import certs
 from tests.e2e.helm_release import CHART, Release
+from tests.e2e.wire import send
 from tests.waiting import until
 
 #: Helm 3 comes second, since it finds what Helm 4 left.
@@ -92,6 +94,31 @@ def test_helm_test(release: Release) -> None:
     release.helm("test", NAME)
     get = ("get", "namespace/rdma-webhook-test", "--ignore-not-found")
     assert release.cluster.kubectl(*get) == ""
+
+
+def test_the_account_of_helm_test_may_only_try(release: Release) -> None:
+    """What an interrupted test leaves behind creates a pod only as a dry run."""
+    name, cluster = "rdma-webhook-test", release.cluster
+    show = "--show-only=templates/tests/dry-run.yaml"
+    rendered = yaml.safe_load_all(release.helm("template", NAME, str(CHART), show, *release.values))
+    objects = yaml.safe_dump_all(document for document in rendered if document["kind"] != "Pod")
+    cluster.kubectl("apply", "--filename=-", input=objects)
+    privileged = {"securityContext": {"privileged": True}}
+    containers = [{"name": "a", "image": "example.com/none", **privileged}]
+    pod = {"metadata": {"generateName": "a-"}, "spec": {"containers": containers}}
+    path = f"/api/v1/namespaces/{name}/pods"
+    user = f"system:serviceaccount:{NAME}:{name}"
+
+    def is_refused() -> bool:
+        response = send(cluster, "POST", path, pod, user=user)
+        return "may create pods only as a dry run" in response.refusal
+
+    try:
+        until(is_refused)
+        tried = send(cluster, "POST", f"{path}?dryRun=All", pod, user=user)
+        assert tried.code == HTTPStatus.CREATED, tried.refusal
+    finally:
+        cluster.kubectl("delete", "--wait", "--filename=-", input=objects)
 
 
 def test_a_new_ca(release: Release) -> None:

@@ -123,6 +123,28 @@ def test_its_objects_are_hooks() -> None:
     assert not hooks().keys() & rendered(LATEST).keys()
 
 
+def test_its_account_may_create_pods_only_as_a_dry_run() -> None:
+    """A policy limits it before it has the right: an interrupted test leaves the account behind."""
+    objects = hooks("--namespace=elsewhere")
+    (policy,) = (hook for (kind, *_), hook in objects.items() if kind.endswith("Policy"))
+    (binding,) = (hook for (kind, *_), hook in objects.items() if kind.endswith("PolicyBinding"))
+    assert binding["spec"] == {"policyName": _TEST, "validationActions": ["Deny"]}
+    (condition,) = policy["spec"]["matchConditions"]
+    account = f"'system:serviceaccount:elsewhere:{_TEST}'"
+    assert condition["expression"] == f"request.userInfo.username == {account}"
+    (rule,) = policy["spec"]["matchConstraints"]["resourceRules"]
+    (role,) = (hook for (kind, *_), hook in objects.items() if kind == "Role")
+    (right,) = role["rules"]
+    assert [verb.upper() for verb in right["verbs"]] == rule["operations"] == ["CREATE"]
+    assert right["resources"] == rule["resources"] == ["pods"]
+    assert [weight(policy), weight(binding), weight(role)] == [-1, -1, 0]
+
+
+def weight(hook: Document) -> int:
+    """Return the place of a hook in the order of creation."""
+    return int(hook["metadata"]["annotations"].get("helm.sh/hook-weight", 0))
+
+
 def test_its_pod_runs_where_replicas_do() -> None:
     """With the same image, nodes and user; the namespace may enforce the level restricted."""
     options = ("--set=image.pullSecrets={registry}", "--set=tolerations[0].operator=Exists")
