@@ -150,7 +150,7 @@ def hca_capitals(fabric: FabricEntry) -> Iterator[Violation]:
     tolerates_other_errors=True,
 )
 def hca_forms(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that lists a device (`mxl5_0`) whose name only resembles a known one.
+    """Warn about a fabric that lists a device whose name looks misspelled, such as `mxl5_0`.
 
     A warning: NCCL finds no such device and silently falls back to sockets; but a site may have
     renamed its devices.

@@ -12,8 +12,8 @@ from webhook.model.finding import Code, Finding, Location
 
 OUTPUT_CUT = Code(
     "OutputCut",
-    "The output of a tool ends too early, for instance within a device or before the last row of "
-    "a table.",
+    "The output of a tool ends too early, for instance in the middle of a device or before the "
+    "last row of a table.",
     "Collect the whole output on the node again, and check that nothing cuts it off, such as the "
     "size of a terminal's history, a limit on lines, or a connection that ends.",
 )

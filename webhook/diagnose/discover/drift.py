@@ -30,7 +30,7 @@ HCA_GONE = Code(
     "Look for the card in the output of lspci and dmesg, and check that its RDMA driver is loaded. "
     "If fewer tools were run than before, collect the output again.",
 )
-HCA_NEW = Code("HcaNew", "An HCA is not in the earlier output (--against).")
+HCA_NEW = Code("HcaNew", "An HCA in this output is missing from the earlier output (--against).")
 GPUS_CHANGED = Code(
     "GpusChanged",
     "The GPUs of a node are not those of the earlier output (--against).",

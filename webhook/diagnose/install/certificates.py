@@ -117,7 +117,7 @@ def _verified_title(verified: list[ServedCertificate]) -> str:
     if len(verified) == 1:
         return f"the certificate at {verified[0].address} is verified with caBundle and"
     addresses = f"{len(verified)} addresses"
-    return f"the certificates at {addresses} are verified with caBundle; the first to end"
+    return f"the certificates at {addresses} are verified with caBundle; the first one to expire"
 
 
 def _failed_handshake(served: ServedCertificate, names: InstallNames) -> Finding:

@@ -82,7 +82,7 @@ def policy_findings(facts: InstallFacts) -> Iterator[Finding]:
         "guards match the webhook's account and the resources that they protect, have "
         "failurePolicy Fail, and are bound"
     )
-    advisers = "policies that warn users exist and are bound"
+    advisers = "policies that only show warnings to users are present and bound"
     yield from _group_findings(facts, tuple(GUARDS), "error", guards)
     yield from _group_findings(facts, ADVISERS, "warning", advisers)
     yield from unread_findings(reading.policy for reading in facts.policies.values())

@@ -37,8 +37,8 @@ def test_all_is_well(installation: Installation) -> None:
         f"{MUTATING}: caBundle has exactly the webhook's CAs",
         f"{VALIDATING}: caBundle has exactly the webhook's CAs",
         (
-            "the certificates at 2 addresses are verified with caBundle; the first to end is valid "
-            "until 2026-11-30T00:00:00Z"
+            "the certificates at 2 addresses are verified with caBundle; the first one to expire "
+            "is valid until 2026-11-30T00:00:00Z"
         ),
     ]
     assert installation.self_managed is True
@@ -171,8 +171,8 @@ def test_a_certificate_that_ends(
     first = ServedCertificate(ADDRESS, "", True, NOW + remaining)
     change(installation, served=(later, first))
     text = (
-        "the certificates at 2 addresses are verified with caBundle; the first to end is valid "
-        f"until {NOW + remaining:%Y-%m-%dT%H:%M:%SZ}"
+        "the certificates at 2 addresses are verified with caBundle; the first one to expire is "
+        f"valid until {NOW + remaining:%Y-%m-%dT%H:%M:%SZ}"
     )
     expected = [] if level is None else [Finding(level, "CertificateExpires", text, EXPIRY_REMEDY)]  # type: ignore[arg-type]
     assert installation.findings() == expected

@@ -40,8 +40,8 @@ def test_the_manifests_have_no_other_policies(installation: Installation) -> Non
             "rdma-webhook-guard-lease and rdma-webhook-guard-status"
         ),
         (
-            "3 of 3 policies that warn users exist and are bound: rdma-webhook-advice, "
-            "rdma-webhook-detector and rdma-webhook-removal"
+            "3 of 3 policies that only show warnings to users are present and bound: "
+            "rdma-webhook-advice, rdma-webhook-detector and rdma-webhook-removal"
         ),
         REFUSED.format("2 replicas"),
     ]

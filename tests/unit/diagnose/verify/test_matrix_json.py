@@ -32,7 +32,7 @@ def test_the_form() -> None:
     ]
     assert (form["level"], form["code"]) == ("error", "PerftestNoMemory")
     assert form["text"].startswith(
-        "perftest could not register memory, most often since the limit on locked memory is too "
+        "perftest could not register memory, most often because the limit on locked memory is too "
         "low."
     )
     assert form["remedy"].startswith("Run the process as root")

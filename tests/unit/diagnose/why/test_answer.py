@@ -307,7 +307,7 @@ def test_a_failed_pod_whose_log_says_why(
     assert (explanation.rdma, explanation.answer.level) == ("no", "error")
     assert explanation.answer.code == "PerftestNoMemory"
     assert explanation.answer.text == (
-        f"RDMA did not work ({before}). perftest could not register memory, most often since the "
+        f"RDMA did not work ({before}). perftest could not register memory, most often because the "
         "limit on locked memory is too low."
     )
     assert remedy in explanation.answer.remedy

@@ -69,7 +69,7 @@ FAILURES = (
         "PerftestNoMemory", "failure", "memory", "Couldn't allocate MR",
         re.compile(r"Couldn't allocate MR(?! with error=14\b)"),
         "Couldn't allocate MR",
-        "perftest could not register memory, most often since the limit on locked memory is too "
+        "perftest could not register memory, most often because the limit on locked memory is too "
         "low.",
         LIFT_MEMLOCK,
         "linux-rdma/perftest, src/perftest_resources.c",
@@ -343,7 +343,7 @@ FAILURES = (
     KnownLine(
         "NcclTestFailed", "failure", "nccl", ": Test NCCL failure ", None,
         "node-0: Test NCCL failure common.cu:1057 'internal error / '",
-        "nccl-tests ended with an error of NCCL.",
+        "nccl-tests ended with an NCCL error.",
         "Read the NCCL WARN lines above this line. If there are none, run the job again with "
         "NCCL_DEBUG=INFO.",
         "NVIDIA/nccl-tests, src/common.h",
