@@ -180,7 +180,7 @@ def test_nothing_follows_without_all_three(interface_mtu: int | None, fields: An
 
 def test_two_tools_that_show_two_mtus_of_an_interface() -> None:
     """The one may be from before a change, so neither counts."""
-    node = [*observed(jumbo(9000), gpus()), *observed(jumbo(1500)[1:], file="later.txt")]
+    node = [*observed(jumbo(9000), gpus()), *observed(jumbo(8000)[1:], file="later.txt")]
     assert warnings_of({"a": node}) == []
 
 
@@ -204,6 +204,14 @@ def test_another_index_is_named() -> None:
     assert warnings_of({"a": roce(*moved), "b": roce(*USUAL)}) == [
         ("GidIndexDiffers", text, Location(nodes=("a",), device="mlx5_0"))
     ]
+
+
+def test_the_index_of_most_nodes_is_usual() -> None:
+    """Also if it is the larger one."""
+    moved = roce(*USUAL[:2], (5, MAPPED, "v2"))
+    ((_, text, location),) = warnings_of({"a": roce(*USUAL), "b": moved, "c": moved})
+    assert text.endswith("has index 3, elsewhere 5")
+    assert location.nodes == ("a",)
 
 
 def test_several_addresses_may_have_the_index() -> None:
@@ -270,8 +278,14 @@ def test_the_table_is_that_of_the_port() -> None:
     node = roce(*USUAL)
     far = [*table((9, MAPPED, "v2"), device="mlx5_7"), *table((9, MAPPED, "v2"))]
     second = observed(far[0], far[1]._replace(port=2))
-    numberless = observed(ethernet("mlx5_0", port=None), table(*USUAL), gpus())
-    assert warnings_of({"a": node, "b": [*node, *second], "c": numberless}) == []
+    numberless = observed(ethernet("mlx5_0", port=None), table((5, MAPPED, "v2")), gpus())
+    assert warnings_of({"a": node, "b": [*node, *second], "c": node}) == []
+    ((*_, location),) = warnings_of({"a": node, "b": node, "c": numberless})
+    assert location.nodes == ("c",)
+    elsewhere = observed(far[1]._replace(port=2, gid_index=3))
+    moved = [*roce(*USUAL[:2], (5, MAPPED, "v2")), *elsewhere]
+    ((*_, location),) = warnings_of({"a": node, "b": node, "d": moved})
+    assert location.nodes == ("d",)
     ports = [ethernet("mlx5_1"), down("mlx5_0", link_layer="Ethernet", device_id=0x101D)]
     off = observed(ports, table((1, LINK_LOCAL, "v2")), gpus())
     on = observed(ethernet("mlx5_0"), ethernet("mlx5_1"), table(*USUAL), gpus())

@@ -146,6 +146,7 @@ COMPLETE = {
     "RoCE v2 alone": verbose("irdma0", (V2, IPV4_V2)),
     "RoCE v1 alone": verbose("hns_0", (V1, IPV4_V1)),
     "an address of RoCE v1 alone": verbose("x_0", (V1, V2, IPV4_V1, V1)),
+    "an address of RoCE v2 alone": verbose("x_0", (V1, V2, IPV4_V2)),
     "InfiniBand's GID": verbose("mlx5_0", (FULL,)),
     "GIDs without versions": verbose("mlx5_0", (FULL, FULL, MAPPED, MAPPED)),
     "no GID": verbose("mlx5_0", ()),
@@ -233,6 +234,7 @@ def test_ibv_devinfo_may_end_within_its_gids(before: str) -> None:
         for length in range(1, len(whole)):
             assert cuts(text[:begin] + whole[:length]) == sentence
     assert cuts(text[:fourth]) == sentence
+    assert cuts(text[:second]) == []  # perhaps there is no RoCE v2
     assert cuts(text[:third]) == []  # perhaps the interface has no address
     assert cuts(text) == []
 

@@ -81,8 +81,6 @@ class BlockFormat(NamedTuple):
     last_device_key: str = ""
     last_port_keys: frozenset[str] = frozenset()
     port_count_key: str = ""
-    #: Whether an option leaves out all ports.
-    has_short_form: bool = False
     #: The beginnings of lines that only `take_other` takes.
     torn: re.Pattern[str] | None = None
     #: Whether a port that has all keys lacks lines that `take_other` takes.
@@ -234,7 +232,8 @@ def _cut(devices: Sequence[Sequence[Block]], block_format: BlockFormat) -> Cut |
         return cut
     if block.port is not None:
         return cut if block_format.lacks_end(block) else None
-    if block_format.has_short_form and not before and block.port_count:
+    # An option may leave out all ports after the last key of a device.
+    if not before and block.port_count and block_format.last_device_key in block.keys:
         return cut._replace(may_be_short_form=True)
     return None
 

@@ -88,7 +88,6 @@ _IBSTAT_FORMAT = BlockFormat(
     last_device_key="System image GUID",
     last_port_keys=frozenset(("Port GUID", "Link layer")),
     port_count_key="Number of ports",
-    has_short_form=True,
 )
 
 

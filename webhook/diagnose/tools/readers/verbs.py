@@ -265,7 +265,7 @@ def _take_gid(line: Line, block: Block) -> bool:
     row = _GID.fullmatch(line.text)
     if row is None or block.port is None:
         is_verbose = _VERBOSE.fullmatch(line.text) is not None
-        if is_verbose and block.port is not None:
+        if is_verbose:
             block.keys.append(line.text.strip().partition(":")[0])
         return is_verbose
     # A short form may have been cut anywhere; only a version after it proves that it is complete.

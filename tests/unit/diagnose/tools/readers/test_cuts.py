@@ -62,6 +62,7 @@ def test_a_device_without_ports_may_be_the_short_form_of_ibstat() -> None:
     assert cuts_of(head) == (Cut("ibstat", 7, "mlx5_7", may_be_short_form=True),)
     assert cuts_of(head.replace("ports: 1", "ports: 0")) == ()
     assert cuts_of(head * 2) == ()
+    assert cuts_of("CA 'mlx5_7'\n\tNumber of ports: 1\n") == ()
 
 
 VERBOSE = """hca_id:	mlx5_7
