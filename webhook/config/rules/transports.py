@@ -1,8 +1,11 @@
 """Rules for NICs that a plugin of NCCL's reaches, and for annotations that attach a fabric's NICs.
 
 Sources: aws-ofi-nccl's README and fi_efa(7) (EFA has no verbs that NCCL's own transport could use);
-Google's set_nccl_env.sh, which sets NCCL_IB_* for gIB; the annotations that give powers in
-containerd and CRI-O (CDI's annotation keys, NRI's device injector, CRI-O's io.kubernetes.cri-o.*).
+Google's set_nccl_env.sh, which sets NCCL_IB_* for gIB; the annotations that give powers: in
+containerd and CRI-O (CDI's annotation keys; NRI's device injector, which also mounts files:
+cdi-devices, devices and mounts.noderesource.dev and .nri.io; CRI-O's pkg/annotations/v2:
+io.kubernetes.cri-o.* and *.crio.io), in crun (run.oci.hooks.stdout names a file of the node), in
+Kata Containers (io.katacontainers.config.*) and in gVisor (dev.gvisor.flag.*).
 """
 
 from __future__ import annotations
@@ -18,11 +21,20 @@ from webhook.model.quoting import quoted
 
 #: The fields that become variables with the names of devices, or of RDMA's quality of service.
 _DEVICE_FIELDS = ("hcas", "exclude_hcas", "hca_prefixes", "qos")
-#: Keys by which a container runtime grants devices or privileges, or that belong to Kubernetes or
-#: to this webhook.
+#: Keys by which a container runtime, or a plugin of it, grants devices, mounts or privileges, or
+#: that belong to Kubernetes or to this webhook.
 _POWERFUL = re.compile(
-    r"cdi\.k8s\.io/.*|devices\..*|(?:.*\.)?kubernetes\.io/.*|(?:.*\.)?k8s\.io/.*"
-    r"|io\.kubernetes\.cri-o\..*|(?:.*\.)?rdma\.lab/.*|(?:.*\.)?nri\.(?:io|containerd\.io)/.*",
+    r"(?:.*\.)?crio\.io(?:/.*)?"
+    r"|dev\.gvisor\..*"
+    r"|devices\..*"
+    r"|io\.katacontainers\..*"
+    r"|io\.kubernetes\.cri-o\..*"
+    r"|(?:.*\.)?k8s\.io/.*"
+    r"|(?:.*\.)?kubernetes\.io/.*"
+    r"|(?:.*\.)?noderesource\.dev/.*"
+    r"|(?:.*\.)?nri\.(?:io|containerd\.io)/.*"
+    r"|(?:.*\.)?rdma\.lab/.*"
+    r"|run\.oci\..*",
     re.IGNORECASE,
 )
 

@@ -22,6 +22,12 @@ POWERFUL = (
     "io.kubernetes.cri-o.Devices",
     "rdma.lab/devices",
     "ulimits.nri.containerd.io/container.a",
+    "mounts.noderesource.dev/container.a",
+    "seccomp-profile.crio.io/a",
+    "userns-mode.crio.io",
+    "io.katacontainers.config.hypervisor.path",
+    "dev.gvisor.flag.network",
+    "run.oci.hooks.stdout",
 )
 #: Rule → files that break only this rule.
 BROKEN = {
