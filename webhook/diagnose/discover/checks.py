@@ -28,7 +28,7 @@ from webhook.diagnose.discover.port_checks import (
     slow_slots,
     unknown_states,
 )
-from webhook.diagnose.discover.port_selection import NodePorts
+from webhook.diagnose.discover.port_selection import NodePorts, ports_of_open_cards
 from webhook.diagnose.discover.site import MergedNode, rate_text
 from webhook.diagnose.discover.used_ports import most_common
 from webhook.model.finding import Code, Finding, Location, severity
@@ -45,7 +45,8 @@ NODE_WITHOUT_RDMA_DEVICE = Code(
 )
 LINK_LAYER_UNKNOWN = Code(
     "LinkLayerUnknown",
-    "No tool shows the link layer of any port of the node, so the node is in no fabric.",
+    "No tool shows the link layer of any port of the node, or of its Active ports, so the node is "
+    "in no fabric.",
     "Pass the output of ibstat, ibstatus or ibv_devinfo from the node to discover as well. Or run "
     "on the node the script that `rdma-webhook discover script` prints, and pass its output.",
 )
@@ -70,7 +71,10 @@ def outside_fabrics(node_ports: NodePorts) -> Iterator[Finding]:
         text = f"no tool shows an RDMA device{_cards_text(node)}"
         yield NODE_WITHOUT_RDMA_DEVICE.finding("error", text, location=node_ports.location())
     elif node_ports.card_kind is None:
-        text = "no tool shows the link layer of any port, so discover assigns no fabric"
+        open_ports = [port.name for port in ports_of_open_cards(node).values()]
+        active = f"{', '.join(open_ports)}, which {'is' if len(open_ports) == 1 else 'are'} Active"
+        ports = active if open_ports else "any port"
+        text = f"no tool shows the link layer of {ports}, so discover assigns no fabric"
         yield LINK_LAYER_UNKNOWN.finding("error", text, location=node_ports.location())
     for port in node.ports:
         if port.device is None and has_device:

@@ -66,7 +66,7 @@ class Devices(NamedTuple):
 
     #: The devices that the fabric uses in natural order, as `name:port` if not all ports are used.
     used: tuple[str, ...]
-    #: Device, with its port if that is not the first → why the fabric does not use it.
+    #: Device, with its port if it has several → why the fabric does not use it.
     unused: Mapping[str, Obstacle]
 
 
@@ -203,9 +203,13 @@ def devices_of(group: Group) -> Devices:
         f"{device}:{port}" if port is not None and device in partly_used else device
         for device, port in used
     }
+    siblings = Counter(device for device, port in ports if port is not None)
     return Devices(
         tuple(sorted(names, key=natural_key)),
-        {_key_text(key): obstacle for key, obstacle in sorted(unused.items(), key=str)},
+        {
+            _port_name(*key, has_siblings=siblings[key[0]] > 1): obstacle
+            for key, obstacle in sorted(unused.items(), key=str)
+        },
     )
 
 
@@ -244,9 +248,9 @@ def _share_of_nodes(instances: Sequence[MergedPort], group: Group) -> str:
     return " on all nodes" if len(instances) == nodes else f" on {len(instances)} of {nodes} nodes"
 
 
-def _key_text(key: tuple[str, int | None]) -> str:
-    device, port = key
-    return device if port in (None, 1) else f"{device} port {port}"
+def _port_name(device: str, port: int | None, *, has_siblings: bool) -> str:
+    is_only = port is None or (port == 1 and not has_siblings)
+    return device if is_only else f"{device} port {port}"
 
 
 # Names for fabrics and resources, short enough to type.

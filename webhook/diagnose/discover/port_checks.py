@@ -187,8 +187,7 @@ def ports_never_up(plan: FabricPlan) -> Iterator[Finding]:
     for state, devices in devices_by_text.items():
         verb, it = ("is", "it") if len(devices) == 1 else ("are", "them")
         text = (
-            f"{_share_of_cards(plan)}{', '.join(devices)} {verb} {state}, so the fabric does not "
-            f"use {it}"
+            f"{_share_up(plan)}{', '.join(devices)} {verb} {state}, so the fabric does not use {it}"
         )
         remedy = (
             f"If the fabric is meant to use {it}, connect {it} on all nodes and run discover again."
@@ -196,14 +195,20 @@ def ports_never_up(plan: FabricPlan) -> Iterator[Finding]:
         yield PORTS_NEVER_UP.finding("warning", text, remedy, Location(nodes=plan.group.nodes))
 
 
-def _share_of_cards(plan: FabricPlan) -> str:
-    """Return "6 of 8 ConnectX-7 cards are up: " for a single node; other nodes would show more."""
+def _share_up(plan: FabricPlan) -> str:
+    """Return "6 of 8 ConnectX-7 cards are up: " for a single node; other nodes would show more.
+
+    Cards with several ports count by their ports.
+    """
     if len(plan.group.ports_of_nodes) > 1:
         return ""
-    ports_by_device = plan.group.ports_of_nodes[0].devices
-    up = sum(any(port.state == "Active" for port in ports) for ports in ports_by_device.values())
-    cards = f"{plan.group.model} cards" if plan.group.model else "cards of this model"
-    return f"{up} of {len(ports_by_device)} {cards} are up: "
+    (node_ports,) = plan.group.ports_of_nodes
+    ports = node_ports.fabric_ports
+    up = sum(port.state == "Active" for port in ports)
+    verb = "is" if up == 1 else "are"
+    noun = "cards" if len(ports) == len(node_ports.devices) else "ports"
+    model = f"{plan.group.model} " if plan.group.model else "RDMA "
+    return f"{up} of {len(ports)} {model}{noun} {verb} up: "
 
 
 def unknown_states(plan: FabricPlan) -> Iterator[Finding]:

@@ -86,23 +86,36 @@ def select_ports(node: MergedNode) -> NodePorts:
     candidates = [port for port in usable if not port.virtual] or usable
     distances = gpu_distances(node)
     by_kind: dict[CardKind, list[MergedPort]] = {}
+    open_ports = ports_of_open_cards(node)
     for port in candidates:
         card_kind = card_kind_of(port)
-        if card_kind is not None:
+        if card_kind is not None and port.device not in open_ports:
             by_kind.setdefault(card_kind, []).append(port)
     if not by_kind:
-        return NodePorts(
-            node, None, None, (), {port: _unusable_reason(port) for port in node.ports}
-        )
+        reasons = {port: _unusable_reason(port, open_ports) for port in node.ports}
+        return NodePorts(node, None, None, (), reasons)
     fabric_card_kind = max(by_kind, key=lambda kind: _weight(kind, by_kind[kind], distances))
     chosen = _near_ports(by_kind[fabric_card_kind], distances)
     rate = _common_rate(chosen)
     other_ports = {
-        port: _exclusion_reason(port, fabric_card_kind, candidates, distances)
+        port: _unusable_reason(port, open_ports)
+        if port.device in open_ports
+        else _exclusion_reason(port, fabric_card_kind, candidates, distances)
         for port in node.ports
         if port not in chosen
     }
     return NodePorts(node, fabric_card_kind, rate, tuple(chosen), other_ports)
+
+
+def ports_of_open_cards(node: MergedNode) -> dict[str | None, MergedPort]:
+    """Return the Active port of each device whose link layer no tool shows for any Active port.
+
+    Its other ports, which are not Active, cannot show the fabric that the device is for.
+    """
+    active = [port for port in node.ports if port.state == "Active"]
+    known = {port.device for port in active if card_kind_of(port) is not None}
+    of_kind = {port.device for port in node.ports if card_kind_of(port) is not None}
+    return {port.device: port for port in active if port.device in of_kind - known}
 
 
 def _weight(
@@ -135,7 +148,7 @@ def _exclusion_reason(
 ) -> str:
     card_kind = card_kind_of(port)
     if port.device is None or card_kind is None:
-        return _unusable_reason(port)
+        return _unusable_reason(port, {})
     if port.virtual and port not in candidates:
         return "a virtual function, which a single pod gets"
     rate = rate_text(port.rate_gbps) if port.state in ("Active", None) else port.state
@@ -147,8 +160,10 @@ def _exclusion_reason(
     return f"not near a GPU (nvidia-smi topo -m: {distances.get(port.device)})"
 
 
-def _unusable_reason(port: MergedPort) -> str:
+def _unusable_reason(port: MergedPort, open_ports: Mapping[str | None, MergedPort]) -> str:
     if port.device is None:
         return "no tool shows an RDMA device"
+    if card_kind_of(port) is not None:
+        return f"{port.state}, and the link layer of {open_ports[port.device].name} is unknown"
     missing = [tool for tool in ("ibstat", "ibv_devinfo") if tool not in port.sources]
     return f"link layer unknown (add the output of {' or '.join(missing) or 'ibstatus'})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import NamedTuple, TypeVar
 
 from webhook.diagnose.discover.plan import FabricPlan
@@ -124,8 +124,7 @@ def _rate_or_state(port: MergedPort) -> str:
 
 
 def _condition(port: MergedPort, node_ports: NodePorts, plan: FabricPlan) -> str:
-    used = {name.partition(":")[0] for name in plan.devices.used}
-    if port not in node_ports.fabric_ports or port.device not in used:
+    if port not in node_ports.fabric_ports or not _is_used(port, plan.devices.used):
         return "unused"
     if port.state is None:
         return "unknown"
@@ -188,11 +187,16 @@ _Frequent = TypeVar("_Frequent", int, str)
 
 def used_ports(plan: FabricPlan) -> Iterator[tuple[NodePorts, MergedPort]]:
     """Yield the ports of a fabric that its pods use, node by node."""
-    used = _devices(plan)
+    used = frozenset(plan.devices.used)
     for node_ports in plan.group.ports_of_nodes:
         for port in node_ports.fabric_ports:
-            if port.device in used:
+            if _is_used(port, used):
                 yield node_ports, port
+
+
+def _is_used(port: MergedPort, used: Container[str]) -> bool:
+    """Return whether a port is among the used devices, `mlx5_0` or `mlx5_0:2`."""
+    return port.device in used or f"{port.device}:{port.port}" in used
 
 
 def used_devices(node_ports: NodePorts, plan: FabricPlan) -> set[str]:

@@ -20,9 +20,10 @@ from tests.unit.diagnose.discover.observed_nodes import (
 )
 from webhook.config.load import parse_fabrics
 from webhook.diagnose.discover.cluster import DEVICE_PLUGIN_CONFIGURED
-from webhook.diagnose.discover.discovery import Discovery, discover_site
+from webhook.diagnose.discover.discovery import Discovery, discover_site, unplaced_nodes
 from webhook.diagnose.discover.fabric_entry import FabricEntryForm
 from webhook.diagnose.discover.site import DiscoverOptions, KubeNode, SourcedObservation
+from webhook.diagnose.discover.used_ports import equal_nodes
 from webhook.diagnose.tools.observations import (
     CardObservation,
     CounterObservation,
@@ -186,10 +187,68 @@ def test_ports_that_are_never_up_share_a_warning() -> None:
     discovery = discovered({"n1": observations})
     (warning,) = messages(discovery, "warning")
     assert warning == (
-        "n1: 1 of 3 ConnectX-6 cards are up: mlx5_1, mlx5_2 are Down, so the fabric does not use "
+        "n1: 1 of 3 ConnectX-6 cards is up: mlx5_1, mlx5_2 are Down, so the fabric does not use "
         "them"
     )
     assert "mlx5_8 is unused: Ethernet, Down; the fabric is InfiniBand" in discovery.text
+
+
+@pytest.mark.parametrize(
+    ("down_port", "hcas", "named"),
+    [(1, ["mlx4_0:2"], "mlx4_0 port 1"), (2, ["mlx4_0:1"], "mlx4_0 port 2")],
+)
+def test_the_unused_port_of_a_card_is_a_single_finding(
+    down_port: int, hcas: list[str], named: str
+) -> None:
+    """The fabric uses the other port alone: this one is no error, and is named with its number."""
+    ports = [port("mlx4_0", port=3 - down_port), down("mlx4_0", port=down_port)]
+    discovery = discovered({"n1": observed(ports)})
+    assert entries(discovery)["rdma-ib"]["hcas"] == hcas
+    assert messages(discovery, "error") == []
+    assert messages(discovery, "warning") == [
+        f"n1: 1 of 2 ConnectX-6 ports is up: {named} is Down, so the fabric does not use it"
+    ]
+    (plan,) = discovery.fabrics
+    conditions = {shown.condition for nodes in equal_nodes(plan) for shown in nodes.ports}
+    assert conditions == {"fine", "unused"}
+
+
+def test_an_active_port_of_unknown_link_layer_is_not_left_out_silently() -> None:
+    """Of a cut output, port 2 may be the fabric's: its card's other port, Down, is no fabric."""
+    card = [down("mlx4_0"), port("mlx4_0", port=2, link_layer=None)]
+    discovery = discovered({"n1": observed(card)})
+    assert discovery.entries == ()
+    (error,) = messages(discovery, "error")
+    assert error == (
+        "n1: no tool shows the link layer of mlx4_0 port 2, which is Active, so discover assigns "
+        "no fabric"
+    )
+    assert dict(unplaced_nodes(discovery)) == {
+        "n1": "mlx4_0: Down, and the link layer of mlx4_0 port 2 is unknown; mlx4_0 port 2: link "
+        "layer unknown (add the output of ibv_devinfo)"
+    }
+
+
+def test_a_card_of_unknown_link_layer_leaves_the_others_their_fabric() -> None:
+    """Only its own ports wait for another tool's output."""
+    card = [down("mlx4_0"), port("mlx4_0", port=2, link_layer=None)]
+    discovery = discovered({"n1": observed(port("mlx5_0"), card)})
+    assert entries(discovery)["rdma-ib"]["hcas"] == ["mlx5_0"]
+    reason = "mlx4_0 is unused: Down, and the link layer of mlx4_0 port 2 is unknown"
+    assert reason in discovery.text
+
+
+@pytest.mark.parametrize(
+    ("second", "name"),
+    [
+        (down("mlx4_0", port=2, link_layer=None), "mlx4_0 port 1"),
+        (port("mlx5_7", link_layer=None), "mlx4_0"),
+    ],
+)
+def test_a_port_that_is_down_stays_in_the_fabric(second: PortObservation, name: str) -> None:
+    """Unless another port of its own card is Active."""
+    discovery = discovered({"n1": observed(down("mlx4_0"), second)})
+    assert messages(discovery, "error") == [f"n1: {name} is Down"]
 
 
 def test_where_all_ports_are_down_all_are_listed() -> None:

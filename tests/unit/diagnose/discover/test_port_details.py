@@ -73,7 +73,7 @@ def test_tools_that_show_two_mtus_contradict_each_other() -> None:
 
 @pytest.mark.parametrize(
     ("fields", "cards"),
-    [({}, "ConnectX-6 cards"), ({"device_id": None}, "cards of this model")],
+    [({}, "ConnectX-6 cards"), ({"device_id": None}, "RDMA cards")],
 )
 def test_a_single_node_has_a_share_of_its_cards_up(fields: dict[str, Any], cards: str) -> None:
     """First users paste one node: the warning says how many of its cards the fabric has."""
