@@ -16,6 +16,7 @@ from webhook.diagnose.discover.plan_mode import common_claimable_devices, mode_o
 from webhook.diagnose.discover.plan_resources import (
     device_count,
     is_efa,
+    is_erdma,
     resource_entries,
 )
 from webhook.diagnose.discover.site import ClaimableDevices, DiscoverOptions, rate_text
@@ -244,7 +245,10 @@ def _add_interfaces(
         entry["socketInterface"], reason_by_field["socketInterface"] = "eth0", _ETH0
         return
     _add_host_interface(entry, reason_by_field, host)
-    if not host.name and chosen.field == "hcas":
+    if is_erdma(group):
+        entry["libraries"] = ["nccl", "gloo"]
+        reason_by_field["libraries"] = "without ucx, which works over eRDMA only with a patch"
+    elif not host.name and chosen.field == "hcas":
         entry["libraries"] = ["nccl", "gloo"]
         reason_by_field["libraries"] = (
             f"without ucx, which needs hostSocketInterface in addition to hcas; {host.reason}"

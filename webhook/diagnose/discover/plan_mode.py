@@ -8,6 +8,7 @@ from webhook.diagnose.discover.groups import Devices, Group
 from webhook.diagnose.discover.plan_resources import (
     device_count,
     is_efa,
+    is_erdma,
     is_nvidia,
     offered_nics,
     offered_resource,
@@ -19,7 +20,7 @@ from webhook.model.names import counted
 
 def mode_of(group: Group, options: DiscoverOptions) -> tuple[Mode, str]:
     """Return the mode of a group's fabric, and the reason for it."""
-    if options.mode is not None:
+    if options.mode is not None and not is_erdma(group):
         return options.mode, "set by --mode"
     claimable_devices = common_claimable_devices(group)
     if claimable_devices is not None and not offered_resource(group):
@@ -41,6 +42,8 @@ def mode_of(group: Group, options: DiscoverOptions) -> tuple[Mode, str]:
 
 
 def _roce_mode(group: Group, options: DiscoverOptions) -> tuple[Mode, str]:
+    if is_erdma(group):
+        return "host-network", "eRDMA works in pods with hostNetwork"
     if options.networks or options.network_prefix:
         return "shared-device", "RoCE, with an interface in the pod for each device (--network)"
     virtual = any(
@@ -74,6 +77,7 @@ _TRAFFIC_CLASS = (
     "without it, packets are in the default class, which may drop them"
 )
 _SHARED_PLUGIN = "the RDMA shared device plugin on these nodes (--plugin writes its configuration)"
+_HOST_NETWORK = "pods with hostNetwork: true and dnsPolicy: ClusterFirstWithHostNet"
 _NEEDS: dict[Mode, tuple[str, ...]] = {
     "shared-device": (
         _SHARED_PLUGIN,
@@ -84,7 +88,7 @@ _NEEDS: dict[Mode, tuple[str, ...]] = {
     ),
     "host-network": (
         _SHARED_PLUGIN,
-        "pods with hostNetwork: true and dnsPolicy: ClusterFirstWithHostNet",
+        _HOST_NETWORK,
     ),
     "sr-iov": (
         "SR-IOV enabled in the BIOS and the cards' firmware, and the SR-IOV network operator",
@@ -101,6 +105,13 @@ _NEEDS: dict[Mode, tuple[str, ...]] = {
         "cards that nothing else on the node uses, since a pod gets the whole device",
     ),
 }
+#: Sources: those of webhook/config/examples/alibaba-erdma.yaml.
+_ERDMA = (
+    "the ACK eRDMA Controller with preferDriver: ofed, which gives a pod all devices of a node",
+    _HOST_NETWORK,
+    "Alibaba's libibverbs with the eRDMA provider in the image, and an NCCL that works with it",
+    "qos.gidIndex: 1, as Alibaba's documentation says (see the example alibaba-erdma.yaml)",
+)
 _WITHOUT_NVIDIA = (
     "the SR-IOV network device plugin (--plugin writes its configuration), Multus and an IPAM "
     "plugin"
@@ -110,7 +121,7 @@ _WITHOUT_NVIDIA = (
 def requirements(group: Group, mode: Mode, devices: Devices) -> Iterable[str]:
     """Yield the conditions for a mode to work, and for RoCE not to lose packets."""
     yield from _of_mode(group, mode, devices)
-    if group.card_kind.link_layer == "Ethernet":
+    if group.card_kind.link_layer == "Ethernet" and not is_erdma(group):
         yield _TRAFFIC_CLASS
 
 
@@ -118,6 +129,9 @@ def _of_mode(group: Group, mode: Mode, devices: Devices) -> Iterable[str]:
     if is_efa(group):
         yield "libfabric and aws-ofi-nccl in the image, which admission cannot see"
         yield "the EFA device plugin (aws-efa-k8s-device-plugin)"
+        return
+    if is_erdma(group) and mode == "host-network":
+        yield from _ERDMA
         return
     nics = offered_nics(group)
     if nics and nics.mode == mode:

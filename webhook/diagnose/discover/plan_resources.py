@@ -1,8 +1,9 @@
 """The resources of a planned fabric: nodes offer them, or a device plugin is to offer them.
 
-Sources: aws-efa-k8s-device-plugin (vpc.amazonaws.com/efa); ROCm/k8s-network-device-plugin, README,
-"Advertised Resources" (amd.com/nic and amd.com/vnic); the chart of sriov-network-operator, whose
-resourcePrefix is openshift.io.
+Sources: aws-efa-k8s-device-plugin (vpc.amazonaws.com/efa); help.aliyun.com, "Use eRDMA to
+accelerate container networks" (aliyun/erdma); ROCm/k8s-network-device-plugin, README, "Advertised
+Resources" (amd.com/nic and amd.com/vnic); the chart of sriov-network-operator, whose resourcePrefix
+is openshift.io.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from webhook.config.names import is_plugin_resource
 from webhook.diagnose.discover.fabric_entry import ResourceEntryForm
 from webhook.diagnose.discover.groups import Devices, Group
 from webhook.diagnose.discover.site import DiscoverOptions, MergedNode
-from webhook.diagnose.tools.hardware import AMAZON_ID, MELLANOX_ID, PENSANDO_ID
+from webhook.diagnose.tools.hardware import ALIBABA_ID, AMAZON_ID, MELLANOX_ID, PENSANDO_ID
 from webhook.model.fabric import Mode
 
 #: Vendor → the resources that its own device plugin offers, each with the mode of its fabric.
@@ -55,6 +56,16 @@ def is_efa(group: Group) -> bool:
     return group.card_kind.link_layer == "EFA"
 
 
+def is_erdma(group: Group) -> bool:
+    """Return whether a group's cards are Alibaba's, which its own device plugin offers."""
+    return vendor_of(group) == ALIBABA_ID
+
+
+def has_own_plugin(group: Group) -> bool:
+    """Return whether a cloud's device plugin finds the cards, so that none is configured."""
+    return is_efa(group) or is_erdma(group)
+
+
 def offered_nics(group: Group) -> OfferedNics | None:
     """Return the NICs that the cards' vendor has a device plugin for, if all nodes offer them."""
     nodes = [node_ports.node.cluster_node for node_ports in group.ports_of_nodes]
@@ -82,8 +93,8 @@ def resource_entries(
         if not is_efa(group):
             entry["network"] = f"{options.namespace}/{name}"
         return [entry], "already offered by the nodes"
-    if is_efa(group):
-        return [], ""
+    if has_own_plugin(group):
+        return _of_own_plugin(group)
     short, prefix = name.replace("-", "_"), "nvidia.com" if is_nvidia(group) else "openshift.io"
     if mode == "sr-iov":
         rails: list[ResourceEntryForm] = [
@@ -109,6 +120,13 @@ def resource_entries(
     if offered:
         return [{"name": offered}], "already offered by the nodes"
     return [{"name": f"rdma/{short}"}], "offered by the device plugin that --plugin configures"
+
+
+def _of_own_plugin(group: Group) -> tuple[list[ResourceEntryForm], str]:
+    """Return the resource of eRDMA; the amount of EFA's is unknown until nodes offer it."""
+    if is_efa(group):
+        return [], ""
+    return [{"name": "aliyun/erdma"}], "offered by the ACK eRDMA Controller"
 
 
 def _nics_per_gpu(group: Group, nics: OfferedNics) -> ResourceEntryForm:

@@ -13,7 +13,7 @@ from webhook.diagnose.tools.observations import LinkLayer, PcieLink
 # node.
 
 MELLANOX_ID, BROADCOM_ID, INTEL_ID = 0x15B3, 0x14E4, 0x8086
-AMAZON_ID, PENSANDO_ID = 0x1D0F, 0x1DD8
+AMAZON_ID, PENSANDO_ID, ALIBABA_ID = 0x1D0F, 0x1DD8, 0x1DED
 _CORNELIS, _MICROSOFT = 0x434E, 0x1414
 
 #: PCI vendor → its name. Only vendors of cards with a driver in Linux, drivers/infiniband/hw; the
@@ -31,7 +31,7 @@ VENDORS = {
     0x1425: "Chelsio",  # cxgb4
     0x15AD: "VMware",  # vmw_pvrdma
     0x19E5: "Huawei",  # hns
-    0x1DED: "Alibaba",  # erdma
+    ALIBABA_ID: "Alibaba",  # erdma
 }
 #: Some drivers show the vendor's OUI, not its PCI id: mlx4 and mlx5 copy it from the firmware, hfi1
 #: from the card. Cards with NVIDIA's chips may have the OUI of a company that sold them: Cisco,
@@ -55,7 +55,7 @@ _DRIVER_NAMES = {
     "ionic_": PENSANDO_ID,
     "mana_": _MICROSOFT,
     "hns_": 0x19E5,
-    "erdma_": 0x1DED,
+    "erdma_": ALIBABA_ID,
 }
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+import webhook
 from tests.unit.diagnose.discover.observed_nodes import (
     discovered,
     ethernet,
@@ -22,6 +24,7 @@ from webhook.diagnose.discover.plugin.files import plugin_files
 from webhook.diagnose.discover.site import DiscoverOptions, KubeNode, SourcedObservation
 from webhook.diagnose.tools.observations import PortObservation
 
+EXAMPLE = Path(webhook.__file__).parent / "config/examples/alibaba-erdma.yaml"
 EFA = "vpc.amazonaws.com/efa"
 
 
@@ -163,6 +166,39 @@ def test_efa_beside_an_infiniband_card_is_named() -> None:
     nodes = {"n1": observed(port("mlx5_2"), efa("rdmap0s0"), gpus())}
     (node_ports,) = discovered(nodes).ports_of_nodes
     assert list(node_ports.other_ports.values()) == ["EFA, 100 Gb/s; the fabric is InfiniBand"]
+
+
+@pytest.mark.parametrize("mode", [None, "shared-device", "sr-iov", "host-device"])
+@pytest.mark.parametrize("vendor_id", [0x1DED, None])
+def test_erdma_has_the_resource_of_alibabas_controller(
+    mode: str | None, vendor_id: int | None
+) -> None:
+    """No other plugin offers it; the driver's name for the device shows it, also without an id."""
+    erdma = ethernet("erdma_0", vendor_id=vendor_id, device_id=None)
+    nodes = {"n1": observed(erdma, interface("eth0"))}
+    discovery = discovered(nodes, mode=mode)
+    entry = only_entry(discovery)
+    assert entry["mode"] == "host-network"
+    assert entry["resources"] == [{"name": "aliyun/erdma"}]
+    assert entry["libraries"] == ["nccl", "gloo"]
+    assert (entry["hcas"], entry["hostSocketInterface"]) == (["erdma_0"], "eth0")
+    needs = " ".join(discovery.fabrics[0].requirements)
+    assert "ACK eRDMA Controller" in needs
+    assert "hostNetwork: true" in needs
+    assert "shared device plugin" not in needs
+    assert "qos.trafficClass" not in needs
+    plugin = plugin_files(discovery.accepted_fabrics, DiscoverOptions(ofed=True))
+    assert plugin.files == ()
+    (note,) = plugin.notes
+    assert note.endswith("nothing is written for eRDMA; the ACK eRDMA Controller finds the devices")
+
+
+def test_erdma_agrees_with_the_example() -> None:
+    """The example's resource, mode and libraries are those that discover proposes."""
+    example = yaml.safe_load(EXAMPLE.read_text(encoding="utf-8"))["spec"]["fabrics"][0]
+    entry = only_entry(discovered({"n1": observed(ethernet("erdma_0", vendor_id=0x1DED))}))
+    for field in ("mode", "resources", "linkLayer", "libraries"):
+        assert entry[field] == example[field]
 
 
 @pytest.mark.parametrize(("resource", "mode"), [("nic", "host-device"), ("vnic", "sr-iov")])

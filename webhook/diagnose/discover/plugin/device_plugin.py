@@ -15,7 +15,7 @@ from typing import NamedTuple
 import yaml
 
 from webhook.diagnose.discover.plan import FabricPlan
-from webhook.diagnose.discover.plan_resources import is_nvidia
+from webhook.diagnose.discover.plan_resources import has_own_plugin, is_nvidia
 from webhook.diagnose.discover.site import MergedPort
 from webhook.diagnose.discover.used_ports import used_ports
 from webhook.model.names import natural_key, shortened_list
@@ -56,7 +56,7 @@ def plugin_entries(plans: Sequence[FabricPlan]) -> list[PluginEntry]:
     entries = []
     all_ports = PortIndex(plans)
     for plan in plans:
-        shares = plan.mode in _SHARED and "resources" in plan.entry
+        shares = plan.mode in _SHARED and not has_own_plugin(plan.group)
         selected = select_devices(plan, all_ports) if shares else None
         if selected is not None:
             fields: dict[str, object] = {

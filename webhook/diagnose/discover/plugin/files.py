@@ -12,7 +12,7 @@ from typing import NamedTuple
 from webhook.diagnose.discover.cluster import PCIE_ROOT
 from webhook.diagnose.discover.plan import GPU_REQUEST, NIC_REQUEST, FabricPlan
 from webhook.diagnose.discover.plan_mode import common_claimable_devices
-from webhook.diagnose.discover.plan_resources import is_efa, is_nvidia, offers_nics
+from webhook.diagnose.discover.plan_resources import has_own_plugin, is_efa, is_nvidia, offers_nics
 from webhook.diagnose.discover.plugin.device_plugin import (
     PluginEntry,
     PluginFile,
@@ -53,9 +53,10 @@ def plugin_files(plans: Sequence[FabricPlan], options: DiscoverOptions) -> Plugi
     ]
     written = {plugin_entry.plan.name for plugin_entry in entries}
     notes = [
-        f"fabric {plan.name}: nothing is written for EFA; the EFA device plugin finds the devices"
+        f"fabric {plan.name}: nothing is written for {kind}; {plugin} finds the devices"
         for plan in plans
-        if is_efa(plan.group)
+        if has_own_plugin(plan.group)
+        for kind, plugin in [_own_plugin(plan)]
     ]
     notes += [
         f"fabric {plan.name}: no tool shows PCI IDs or interfaces of its devices, so the device "
@@ -63,7 +64,7 @@ def plugin_files(plans: Sequence[FabricPlan], options: DiscoverOptions) -> Plugi
         for plan in plans
         if plan.mode in ("shared-device", "host-network")
         and plan.name not in written
-        and not is_efa(plan.group)
+        and not has_own_plugin(plan.group)
     ]
     notes += [
         f"fabric {plugin_entry.plan.name}: the device plugin's selectors wrongly include or omit "
@@ -72,6 +73,12 @@ def plugin_files(plans: Sequence[FabricPlan], options: DiscoverOptions) -> Plugi
         if plugin_entry.selected.mismatches
     ]
     return PluginFiles(tuple(files), tuple(notes))
+
+
+def _own_plugin(plan: FabricPlan) -> tuple[str, str]:
+    if is_efa(plan.group):
+        return "EFA", "the EFA device plugin"
+    return "eRDMA", "the ACK eRDMA Controller"
 
 
 # The ResourceClaimTemplates of fabrics with mode dra, for the namespace of the pods.
