@@ -154,12 +154,14 @@ def _gpus(
 
 
 def _gpu_statements(
-    observations: Iterable[SourcedObservation],
+    observations: Sequence[SourcedObservation],
 ) -> Iterator[Statement[_GpuCounts | None]]:
     """Yield the GPUs that each tool lists; a tool that was run twice lists each GPU once.
 
-    A tool that shows one GPU with two products contradicts itself, which makes two statements.
+    A tool that shows one GPU with two products contradicts itself, which makes two statements. One
+    that shows a product of only some of its GPUs makes none.
     """
+    partly = set(_tools_without_some_products(observations))
     listed: dict[tuple[str, str], dict[tuple[object, ...], set[str]]] = {}
     lines: dict[tuple[str, str], int] = {}
     for file, gpu in observations:
@@ -173,8 +175,24 @@ def _gpu_statements(
             products.add(product)
             lines[key] = min(gpu.origin.line, lines.get(key, gpu.origin.line))
     for key, gpus in listed.items():
+        if key in partly:
+            continue
         for counted in {_by_product(map(min, gpus.values())), _by_product(map(max, gpus.values()))}:
             yield Statement(counted, key[0], key[1], lines[key])
+
+
+def _tools_without_some_products(
+    observations: Iterable[SourcedObservation],
+) -> Iterator[tuple[str, str]]:
+    """Yield each tool, with its file, that names a GPU without showing its product anywhere."""
+    with_product: dict[tuple[str, str], dict[int | str, bool]] = {}
+    for file, gpu in observations:
+        if isinstance(gpu, GpuObservation):
+            name = gpu.pci if gpu.number is None else gpu.number
+            if name is not None:
+                gpus = with_product.setdefault((gpu.origin.tool, file), {})
+                gpus[name] = gpus.get(name, False) or gpu.product is not None
+    yield from (key for key, gpus in with_product.items() if not all(gpus.values()))
 
 
 def _by_product(products: Iterable[str]) -> _GpuCounts:

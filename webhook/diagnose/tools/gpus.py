@@ -19,6 +19,7 @@ _AMD_PRODUCTS = {
     0x74A5: "AMD Instinct MI325X",
     0x74B5: "AMD Instinct MI300X VF",
     0x75A0: "AMD Instinct MI350X",
+    0x75A3: "AMD Instinct MI355X",
 }
 
 

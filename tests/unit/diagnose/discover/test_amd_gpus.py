@@ -29,6 +29,14 @@ LSPCI = (
 AMD_SMI = "GPU: 0\n    BDF: 0000:05:00.0\n    UUID: 2eff74a1-0000-1000-8067-6cbd4a2f9d31\n"
 
 
+#: A row of the table of amd-smi, and of that of nvidia-smi.
+AMD_ROW = "| 0000:{bus}:00.0    AMD Instinct MI300X | 0 %      40 °C   0           131/750 W |\n"
+NVIDIA_ROW = (
+    "|   {number}  {name:<22}      On  |   00000000:1{number}:00.0 Off |                    0 |\n"
+)
+H100 = "NVIDIA H100 80GB HBM3"
+
+
 def lspci(count: int = 2) -> str:
     """Return lspci's lines for several MI300X."""
     return "\n".join(LSPCI.format(bus=f"0{bus}") for bus in range(count))
@@ -66,13 +74,46 @@ def entry_of(nodes: dict[str, Any], cluster_nodes: Any = None, **options: Any) -
         (AMD_SMI, GpuCount(None, 1)),
         (f"{lspci(1)}\n{AMD_SMI}", GpuCount(MI300X, 1)),
         ("GPU[0]\t\t: Card Series: \t\tAMD Instinct MI300X VF\n", GpuCount(MI300X, 1)),
+        (AMD_ROW.format(bus="05") + AMD_ROW.format(bus="15"), GpuCount(MI300X, 2)),
+        (lspci(1) + "\n" + AMD_ROW.format(bus="00"), GpuCount(MI300X, 1)),
     ],
-    ids=["lspci", "lspci twice", "amd-smi", "both", "rocm-smi"],
+    ids=["lspci", "lspci twice", "amd-smi", "both", "rocm-smi", "table", "lspci and table"],
 )
 def test_the_gpus_are_counted(text: str, count: GpuCount) -> None:
     """Each tool counts as evidence, and all spellings of a product are one."""
     (merged,) = discovered({"n1": node(text)}).nodes
     assert (merged.gpus, merged.findings) == ((count,), ())
+
+
+def test_the_table_of_amd_smi_gives_the_resource() -> None:
+    """NICs of AMD show no GPUs of AMD, but the table does."""
+    assert entry_of({"n1": node(AMD_ROW.format(bus="05"))})["match"] == {
+        "gpuResources": ["amd.com/gpu"]
+    }
+
+
+@pytest.mark.parametrize(
+    ("names", "counts"),
+    [
+        ((H100, H100), (GpuCount("NVIDIA-H100-80GB-HBM3", 2),)),
+        (("Tesla V100-SXM2...", "Tesla V100-SXM2..."), (GpuCount(None, 2),)),
+        ((H100, "Tesla V100-SXM2..."), (GpuCount(None, 2),)),
+    ],
+)
+def test_the_table_of_nvidia_smi_is_counted(
+    names: tuple[str, ...], counts: tuple[GpuCount, ...]
+) -> None:
+    """A name that does not fit is no product, and the GPUs with a name are not all."""
+    rows = (NVIDIA_ROW.format(number=at, name=name) for at, name in enumerate(names))
+    (merged,) = discovered({"n1": node("".join(rows))}).nodes
+    assert (merged.gpus, merged.findings, merged.amd_gpus) == (counts, (), False)
+
+
+def test_a_product_may_be_in_another_output_of_the_tool() -> None:
+    """The list of amd-smi has no product, its details have one of the same GPU."""
+    static = "GPU: 0\n    ASIC:\n        MARKET_NAME: AMD Instinct MI300X\n"
+    (merged,) = discovered({"n1": node(f"{AMD_SMI}\n{static}")}).nodes
+    assert merged.gpus == (GpuCount(MI300X, 1),)
 
 
 def test_gpus_of_nvidia_are_counted_by_their_class() -> None:

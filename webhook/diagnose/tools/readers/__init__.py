@@ -30,11 +30,13 @@ from webhook.diagnose.tools.readers.nvidia_smi import (
     NVIDIA_SMI_TOPO,
 )
 from webhook.diagnose.tools.readers.pci import LSPCI, PCI_SYSFS
+from webhook.diagnose.tools.readers.smi_tables import AMD_SMI_TABLE, NVIDIA_SMI_TABLE
 from webhook.diagnose.tools.readers.sysfs import DEVICE_LIST, IB_SYSFS
 from webhook.diagnose.tools.readers.verbs import IBDEV2NETDEV, IBV_DEVICES, IBV_DEVINFO, SHOW_GIDS
 
 READERS: tuple[Reader, ...] = (
     AMD_SMI,
+    AMD_SMI_TABLE,
     CONTAINERD_MEMLOCK,
     DEVICE_LIST,
     DMIDECODE,
@@ -55,6 +57,7 @@ READERS: tuple[Reader, ...] = (
     NVIDIA_PROC,
     NVIDIA_SMI_GPUS,
     NVIDIA_SMI_QUERY,
+    NVIDIA_SMI_TABLE,
     NVIDIA_SMI_TOPO,
     OFED_INFO,
     PCI_SYSFS,
