@@ -30,6 +30,7 @@ from webhook.diagnose.discover.port_checks import (
 )
 from webhook.diagnose.discover.port_selection import NodePorts, ports_of_open_cards
 from webhook.diagnose.discover.site import MergedNode, rate_text
+from webhook.diagnose.discover.tool_failures import no_device_messages, tool_failures
 from webhook.diagnose.discover.used_ports import most_common
 from webhook.model.finding import Code, Finding, Location, severity
 from webhook.model.names import counted, shortened_list
@@ -68,7 +69,8 @@ def outside_fabrics(node_ports: NodePorts) -> Iterator[Finding]:
     node = node_ports.node
     has_device = any(port.device for port in node.ports)
     if not has_device:
-        text = f"no tool shows an RDMA device{_cards_text(node)}"
+        details = [*no_device_messages(node), *_cards_text(node)]
+        text = "no tool shows an RDMA device" + (f" ({'; '.join(details)})" if details else "")
         yield NODE_WITHOUT_RDMA_DEVICE.finding("error", text, location=node_ports.location())
     elif node_ports.card_kind is None:
         open_ports = [port.name for port in ports_of_open_cards(node).values()]
@@ -82,8 +84,8 @@ def outside_fabrics(node_ports: NodePorts) -> Iterator[Finding]:
             yield CARD_WITHOUT_RDMA_DEVICE.finding("warning", text, location=node_ports.location())
 
 
-def _cards_text(node: MergedNode) -> str:
-    """Return the cards without one: " (lspci shows 2 cards and 8 virtual functions of NVIDIA)"."""
+def _cards_text(node: MergedNode) -> Iterator[str]:
+    """Yield the cards without one: "lspci: 2 cards and 8 virtual functions of NVIDIA"."""
     virtual = sum(port.virtual is True for port in node.ports)
     counts = [
         counted(count, noun)
@@ -91,7 +93,8 @@ def _cards_text(node: MergedNode) -> str:
         if count
     ]
     tools = sorted({tool for port in node.ports for tool in port.sources})
-    return f" ({', '.join(tools)}: {' and '.join(counts)} of NVIDIA)" if counts else ""
+    if counts:
+        yield f"{', '.join(tools)}: {' and '.join(counts)} of NVIDIA"
 
 
 def slower_nodes(groups: Iterable[Group]) -> Iterator[Finding]:
@@ -230,7 +233,7 @@ def site_findings(
     nodes = list(nodes)
     findings: list[Finding] = [*other_findings]
     for node in nodes:
-        findings += node.findings
+        findings += [*node.findings, *tool_failures(node)]
     for node_ports in ports_of_nodes:
         findings += outside_fabrics(node_ports)
     for plan in plans:

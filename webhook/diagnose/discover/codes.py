@@ -12,6 +12,7 @@ from webhook.diagnose.discover.node import GPU_PRODUCT_DIFFERS
 from webhook.diagnose.discover.plan import ROCE_NETWORKS_MISSING
 from webhook.diagnose.discover.port_checks import PORT_CODES
 from webhook.diagnose.discover.site import TOOLS_DISAGREE
+from webhook.diagnose.discover.tool_failures import TOOL_FAILED
 from webhook.diagnose.discover.unanswered import HOST_UNANSWERED
 from webhook.diagnose.discover.unread_lines import DEVICE_NOT_OPENED, LINES_UNREAD
 from webhook.model.finding import Code
@@ -26,6 +27,7 @@ CODES: tuple[Code, ...] = (
     HOST_UNANSWERED,
     OUTPUT_CUT,
     DEVICE_NOT_OPENED,
+    TOOL_FAILED,
     LINES_UNREAD,
     NODE_COUNT_DIFFERS,
     HCA_COUNT_DIFFERS,

@@ -32,6 +32,7 @@ from webhook.diagnose.tools.observations import (
     NodeProperty,
     Observation,
     PropertyObservation,
+    ToolFailure,
 )
 from webhook.diagnose.tools.products import machine_type_of
 from webhook.model.finding import Code, Finding, Location
@@ -70,6 +71,7 @@ def merge_node(
         gids=_of_kind(observations, GidObservation),
         cables=_of_kind(observations, CableObservation),
         cards=_of_kind(observations, CardObservation),
+        failures=_of_kind(observations, ToolFailure),
         cluster_node=cluster_node,
         amd_gpus=_has_amd_gpus(observations, cluster_node),
     )

@@ -19,6 +19,7 @@ from webhook.model.finding import Location
 DISTANCES = ("PIX", "PXB", "PHB", "NODE", "SYS")
 #: At these distances, a GPU and a NIC share a PCIe switch, so the NIC serves the GPU.
 NEAR = DISTANCES[:2]
+_VIRTUAL = "a virtual function, which a single pod gets"
 
 
 class CardKind(NamedTuple):
@@ -150,7 +151,7 @@ def _exclusion_reason(
     if port.device is None or card_kind is None:
         return _unusable_reason(port, {})
     if port.virtual and port not in candidates:
-        return "a virtual function, which a single pod gets"
+        return _VIRTUAL
     rate = rate_text(port.rate_gbps) if port.state in ("Active", None) else port.state
     if card_kind.link_layer != fabric_card_kind.link_layer:
         bond = " bond" if "_bond_" in port.device else ""
@@ -164,6 +165,9 @@ def _unusable_reason(port: MergedPort, open_ports: Mapping[str | None, MergedPor
     if port.device is None:
         return "no tool shows an RDMA device"
     if card_kind_of(port) is not None:
-        return f"{port.state}, and the link layer of {open_ports[port.device].name} is unknown"
+        active = open_ports.get(port.device)
+        if active is None:
+            return _VIRTUAL
+        return f"{port.state}, and the link layer of {active.name} is unknown"
     missing = [tool for tool in ("ibstat", "ibv_devinfo") if tool not in port.sources]
     return f"link layer unknown (add the output of {' or '.join(missing) or 'ibstatus'})"

@@ -18,6 +18,7 @@ from webhook.diagnose.tools.observations import (
     NodeProperty,
     Observation,
     PortState,
+    ToolFailure,
 )
 from webhook.model.fabric import Mode
 from webhook.model.finding import Code, Finding, Location
@@ -155,6 +156,7 @@ class MergedNode(NamedTuple):
     gids: tuple[GidObservation, ...] = ()
     cables: tuple[CableObservation, ...] = ()
     cards: tuple[CardObservation, ...] = ()
+    failures: tuple[ToolFailure, ...] = ()
     cluster_node: KubeNode | None = None
     #: Whether tools or a label show GPUs of AMD.
     amd_gpus: bool = False

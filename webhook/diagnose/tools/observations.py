@@ -228,6 +228,22 @@ class PropertyObservation(NamedTuple):
     value: str
 
 
+#: not installed  a shell did not find the tool
+#: no device      the tool found no RDMA device
+#: stopped        the tool stopped before the end of its output
+#: no driver      the tool cannot reach the GPUs' driver
+FailureKind = Literal["not installed", "no device", "stopped", "no driver"]
+
+
+class ToolFailure(NamedTuple):
+    """A message in place of a tool's output, or of the rest of it."""
+
+    origin: Origin
+    kind: FailureKind
+    #: As the tool writes it; "" if a shell did not find the tool.
+    message: str = ""
+
+
 Observation = (
     PortObservation
     | CardObservation
@@ -238,6 +254,7 @@ Observation = (
     | CableObservation
     | CounterObservation
     | PropertyObservation
+    | ToolFailure
 )
 
 

@@ -28,6 +28,7 @@ from webhook.diagnose.tools.observations import (
     Origin,
     PcieLink,
     PortObservation,
+    ToolFailure,
 )
 from webhook.model.finding import Finding, Level, Location
 
@@ -124,6 +125,8 @@ FAULTY = (
            {"n1": [*_NODE, *observed(node_property("driver", "OFED"))],
             "n2": [*_NODE, *observed(node_property("driver", "inbox"))],
             "n3": [*_NODE, *observed(node_property("driver", "inbox"))]}),
+    Faulty("ToolFailed", "error", _ON_N1,
+           {"n1": [*_NODE, *observed(ToolFailure(_ORIGIN, "stopped", "stat failed"))]}),
     Faulty("ToolsDisagree", "warning", _AT_PORT,
            {"n1": [*_NODE, *observed(PortObservation(_ORIGIN, "mlx5_0", 1, numa=0)),
                    *observed(PortObservation(_ORIGIN, "mlx5_0", 1, numa=1), file="later.txt")]}),

@@ -238,6 +238,14 @@ def test_a_card_of_unknown_link_layer_leaves_the_others_their_fabric() -> None:
     assert reason in discovery.text
 
 
+def test_a_virtual_function_is_named_where_the_cards_link_layer_is_unknown() -> None:
+    """Its own link layer is known; the card itself decides the fabric."""
+    ports = [port("mlx5_0", virtual=True), port("mlx5_1", link_layer=None)]
+    discovery = discovered({"n1": observed(ports)})
+    reasons = dict(unplaced_nodes(discovery))["n1"]
+    assert reasons.startswith("mlx5_0: a virtual function, which a single pod gets; mlx5_1: link")
+
+
 @pytest.mark.parametrize(
     ("second", "name"),
     [

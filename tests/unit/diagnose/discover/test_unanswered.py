@@ -28,15 +28,15 @@ def test_hosts_that_failed_are_errors_by_name(discover: Discover) -> None:
     """They are in no fabric, so a smaller fabric must not look whole: the exit code is 1."""
     ran = discover("-", "-o", "json", stdin=ANSIBLE)
     form = json.loads(ran.out)
-    assert [node["name"] for node in form["nodes"]] == ["gpu-01"]
+    assert [node["name"] for node in form["nodes"]] == ["gpu-01", "gpu-03"]
     errors = [finding for finding in form["findings"] if finding["code"] == "HostUnanswered"]
     assert [(finding["level"], finding["text"]) for finding in errors] == [
         ("error", "did not answer (UNREACHABLE): gpu-02, gpu-10"),
-        ("error", "did not answer (FAILED | rc=127): gpu-03"),
     ]
-    assert [finding["location"]["nodes"] for finding in errors] == [
-        ["gpu-02", "gpu-10"],
-        ["gpu-03"],
+    assert [finding["location"]["nodes"] for finding in errors] == [["gpu-02", "gpu-10"]]
+    failed = [finding for finding in form["findings"] if finding["code"] == "ToolFailed"]
+    assert [(finding["text"], finding["location"]["nodes"]) for finding in failed] == [
+        ("ibstat is not installed", ["gpu-03"])
     ]
     assert ran.code == 1
 

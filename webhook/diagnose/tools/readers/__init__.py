@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from webhook.diagnose.tools.observations import Line, Reading
 from webhook.diagnose.tools.readers.amd_smi import AMD_SMI, ROCM_SMI
+from webhook.diagnose.tools.readers.failures import FAILURES
 from webhook.diagnose.tools.readers.host import (
     CONTAINERD_MEMLOCK,
     DMIDECODE,
@@ -40,6 +41,7 @@ READERS: tuple[Reader, ...] = (
     CONTAINERD_MEMLOCK,
     DEVICE_LIST,
     DMIDECODE,
+    FAILURES,
     HOST_SYSFS,
     HOSTNAMECTL,
     IB_SYSFS,
