@@ -19,7 +19,13 @@ from webhook.diagnose.discover.site import (
     disagreement,
     reconcile,
 )
-from webhook.diagnose.tools.hardware import AMAZON_ID, MELLANOX_ID, card_model, vendor_of_driver
+from webhook.diagnose.tools.hardware import (
+    AMAZON_ID,
+    MELLANOX_ID,
+    card_model,
+    firmware_version,
+    vendor_of_driver,
+)
 from webhook.diagnose.tools.observations import (
     CardObservation,
     LinkLayer,
@@ -247,7 +253,7 @@ def _merged_port(
         vendor_id=vendor,
         device_id=device_id,
         board_id=merge.field("board_id", ports, lambda port: port.board_id),
-        firmware=merge.field("firmware", ports, lambda port: port.firmware),
+        firmware=merge.field("firmware", ports, lambda port: firmware_version(port.firmware)),
         numa=merge.field(
             "numa",
             [piece for piece in of_port if (piece.observation.numa or 0) >= 0],

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from webhook.diagnose.tools.transcripts.commands import is_command
 from webhook.model.finding import Code, Finding, Location
 from webhook.model.names import counted, natural_key
 
@@ -25,6 +26,12 @@ DEVICE_NOT_OPENED = Code(
 #: Source: rdma-core, libibverbs/examples/devinfo.c.
 _NOT_OPENED = re.compile(r"\s*Failed to open device\b.{0,300}")
 _HAS_WORD = re.compile(r"\w")
+#: A command that was copied without its prompt.
+_TYPED = re.compile(r"\s{0,8}[\w./-]{2,60}(?: [\w./:=*-]{1,60}){0,8}\s*", re.ASCII)
+#: What pdsh and clush write about a node.
+_REMARK = re.compile(
+    r"\s{0,8}(?:(?:[a-z]{1,10} )?exited with exit code \d{1,3}|command timeout)\s*", re.ASCII
+)
 _EXCERPT_LENGTH = 60
 
 
@@ -48,8 +55,8 @@ class UnreadLine(NamedTuple):
 def unread_findings(lines: Iterable[UnreadLine], answered: Iterable[str]) -> Iterator[Finding]:
     """Yield a finding for all unread lines of nodes that answered, and one for unopened devices.
 
-    A host that did not answer has a finding of its own. The message of a command that failed and
-    a rule of dashes are no such lines.
+    A host that did not answer has a finding of its own. The message of a command that failed, a
+    typed command and a rule of dashes are no such lines.
     """
     nodes = frozenset(answered)
     lines = list(lines)
@@ -59,7 +66,7 @@ def unread_findings(lines: Iterable[UnreadLine], answered: Iterable[str]) -> Ite
         for line in lines
         if line.node in nodes
         and not (line.is_of_failure or line.is_not_opened)
-        and _HAS_WORD.search(line.text)
+        and _may_be_output(line.text)
     ]
     if not_opened:
         count = counted(_distinct(not_opened), "time")
@@ -76,6 +83,11 @@ def unread_findings(lines: Iterable[UnreadLine], answered: Iterable[str]) -> Ite
             f"{which}{first.file}:{first.number}: {excerpt!r}"
         )
         yield LINES_UNREAD.finding("info", text, location=_location(unread))
+
+
+def _may_be_output(text: str) -> bool:
+    is_typed = _TYPED.fullmatch(text) is not None and is_command(text)
+    return not is_typed and not _REMARK.fullmatch(text) and _HAS_WORD.search(text) is not None
 
 
 def _distinct(lines: Iterable[UnreadLine]) -> int:

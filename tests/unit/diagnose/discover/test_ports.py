@@ -192,6 +192,14 @@ def test_two_ports_of_a_device_share_what_is_the_cards() -> None:
     assert second.name == "mlx4_0 port 2"
 
 
+@pytest.mark.parametrize("shown", ["0.0.0.0", "0.0.0", "0", ""])
+def test_zeros_are_no_version(shown: str) -> None:
+    """The drivers of EFA and of devices in software write them; another tool's version counts."""
+    (alone,) = ports(port("rdmap0s0", firmware=shown))
+    (other,) = ports(port("mlx5_0", firmware=shown), PortObservation(MST, "mlx5_0", firmware="2.0"))
+    assert (alone.firmware, other.firmware) == (None, "2.0")
+
+
 def test_devices_are_in_natural_order() -> None:
     """mlx5_2 comes before mlx5_10."""
     joined = ports(port("mlx5_10"), port("mlx5_2"), port("mlx5_bond_0"), port("mlx5_0"))

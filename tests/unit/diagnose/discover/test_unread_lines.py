@@ -75,6 +75,47 @@ def test_devices_that_could_not_be_opened_are_a_warning(discover: Discover, line
     assert finding["location"]["nodes"] == ["gpu-1", "gpu-2"]
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ibstat",
+        "nvidia-smi topo -m",
+        "rdma link show mlx5_0/1",
+        "/usr/sbin/ibdev2netdev -v",
+        "sudo amd-smi list",
+        "pdsh@admin: gpu-1: ssh exited with exit code 127",
+        "clush: gpu-1: exited with exit code 1",
+        "clush: gpu-1: command timeout",
+    ],
+)
+def test_typed_commands_and_remarks_are_no_output(discover: Discover, line: str) -> None:
+    """People copy the command without its prompt; a host's exit code has a finding of its own."""
+    of_node = "".join(f"gpu-1: {each}\n" for each in IBSTAT.splitlines())
+    assert unread(discover, "-", stdin=f"{line}\n{of_node}") == []
+
+
+@pytest.mark.parametrize(
+    "line", ["sysctl -a", "rdma: an error", "gpu-1: it exited with exit code 127 today"]
+)
+def test_other_words_are_unread(discover: Discover, line: str) -> None:
+    """A sentence may begin like a command, and an unknown program's output like a remark."""
+    of_node = "".join(f"gpu-1: {each}\n" for each in IBSTAT.splitlines())
+    (finding,) = unread(discover, "-", stdin=f"{line}\n{of_node}")
+    assert finding["text"].startswith("1 line")
+
+
+def test_a_value_that_a_tool_does_not_know_is_read(discover: Discover) -> None:
+    """Ibstatus writes "unknown" for the GID of a pod's device, and EFA has no link layer."""
+    text = (
+        "Infiniband device 'mlx5_2' port 1 status:\n\tdefault gid:\t unknown\n"
+        "\tstate:\t\t 4: ACTIVE\n\trate:\t\t 100 Gb/sec (4X EDR)\n"
+        "\tlink_layer:\t InfiniBand\n\n"
+        "hca_id: rdmap0s0\n\tvendor_id:\t0x1d0f\n\tport:\t1\n"
+        "\t\tstate:\t\t\tPORT_ACTIVE (4)\n\t\tlink_layer:\t\tUnspecified\n"
+    )
+    assert unread(discover, "-", stdin=text) == []
+
+
 def test_other_lines_with_these_words_are_unread(discover: Discover) -> None:
     """The line begins with them."""
     (finding,) = unread(discover, "-", stdin=f"{IBSTAT}x: Failed to open device\n")

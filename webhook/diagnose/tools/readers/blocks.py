@@ -81,6 +81,8 @@ class BlockFormat(NamedTuple):
     last_device_key: str = ""
     last_port_keys: frozenset[str] = frozenset()
     port_count_key: str = ""
+    #: What the tool writes for a value that it does not know.
+    no_value: str = ""
     #: The beginnings of lines that only `take_other` takes.
     torn: re.Pattern[str] | None = None
     #: Whether a port that has all keys lacks lines that `take_other` takes.
@@ -188,7 +190,8 @@ class _BlockCollector:
         block.is_torn = is_link_layer and any(
             layer.startswith(value) and layer != value for layer in _LINK_LAYERS
         )
-        return _fill(block, keys[key], value)
+        is_absent = value != "" and value == self._format.no_value
+        return is_absent or _fill(block, keys[key], value)
 
     def _in_column(self, key: str, text: str) -> bool:
         text = text.expandtabs()

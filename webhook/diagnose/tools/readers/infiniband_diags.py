@@ -232,6 +232,7 @@ _IBSTATUS_FORMAT = BlockFormat(
     # ibv_devinfo writes it after three tabs.
     {"link_layer": range(1, 10)},
     first_keys=frozenset(("default gid", "base lid", "sm lid")),
+    no_value="unknown",
     last_port_keys=frozenset(("rate", "link_layer")),
 )
 

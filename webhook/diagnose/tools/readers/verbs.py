@@ -251,6 +251,7 @@ _DEVINFO_FORMAT = BlockFormat(
     last_device_key="port",
     last_port_keys=frozenset(("port_lmc", "link_layer")),
     port_count_key="phys_port_cnt",
+    no_value="Unspecified",  # the link layer of EFA
     torn=re.compile(r"\s{0,40}G(?:I(?:D(?:\[.{0,80})?)?)?"),
     lacks_end=_lacks_end,
 )

@@ -42,7 +42,8 @@ _KUBECTL_VALUES = frozenset(
 )
 #: Other commands after a prompt that may also start a comment.
 _TOOLS = re.compile(
-    r"ib[a-z0-9_]{2,20}|rdma|mst|lspci|nvidia-smi|show_gids|perfquery|ip|ls|uname|hostname"
+    r"ib[a-z0-9_]{2,20}|rdma|mst|lspci|(?:nvidia|amd|rocm)-smi|show_gids|perfquery|ip|ls|uname"
+    r"|hostname"
     r"|dmidecode|ofed_info|systemctl|mlxconfig|mlxlink|ethtool|lsmod|modinfo|exit"
 )
 
