@@ -202,16 +202,11 @@ class _PortMerge:
             self._note("netdevs", reconcile(_statements(with_netdevs, lambda port: port.netdevs)))
             return ()
         counts = {name: sum(name in netdevs for netdevs in sets) for name in names}
-        return tuple(
-            sorted(
-                names,
-                key=lambda name: (
-                    not name.startswith(_UPPER_INTERFACES),
-                    -counts[name],
-                    natural_key(name),
-                ),
-            )
-        )
+        ranks = {
+            name: (not name.startswith(_UPPER_INTERFACES), -counts[name], natural_key(name))
+            for name in names
+        }
+        return tuple(sorted(names, key=ranks.__getitem__))
 
     def _note(self, name: str, result: Reconciled[Value]) -> None:
         if result.conflict is None:

@@ -99,12 +99,12 @@ def test_without_input_the_error_lists_commands(discover: Discover) -> None:
 
 def test_an_unknown_text_is_quoted(discover: Discover) -> None:
     """The error has the file, the line, its text, and the known tools."""
-    Path("n1.txt").write_text("\n\nbash: ibstat: command not found\n")
+    Path("n1.txt").write_text("\n\nbash: htop: command not found\n")
     ran = discover("n1.txt")
     assert ran.code == 2
     assert ran.out == ""
     first, second = ran.err.splitlines()
-    assert "n1.txt:3: 'bash: ibstat: command not found' is not the output of a known" in first
+    assert "n1.txt:3: 'bash: htop: command not found' is not the output of a known" in first
     assert "no usable input" in second
 
 
