@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple, TypeVar
 
+from webhook.diagnose.discover.port_fields import TOPICS, field_text
 from webhook.diagnose.discover.site import (
     MergedPort,
     Reconciled,
@@ -38,6 +39,9 @@ from webhook.model.names import natural_key
 _PortOrCard = TypeVar("_PortOrCard", bound=PortObservation | CardObservation)
 #: Its device id may be any vendor's; other tools show one without the vendor only for NVIDIA.
 _OF_ALL_VENDORS = "ibv_devinfo"
+#: The class of a PCI function follows the type of its port (pci.ids; mlx4, with two ports in one
+#: function, has another class).
+_LAYER_BY_CLASS: dict[int, LinkLayer] = {0x0207: "InfiniBand", 0x0200: "Ethernet"}
 #: Interfaces on top of others: a tool that shows the upper and one that shows the lower are right.
 _UPPER_INTERFACES = ("bond", "team", "br-")
 
@@ -211,7 +215,7 @@ class _PortMerge:
     def _note(self, name: str, result: Reconciled[Value]) -> None:
         if result.conflict is None:
             return
-        topic, spell = _TOPICS[name].format(self._name), partial(_field_text, name)
+        topic, spell = TOPICS[name].format(self._name), partial(field_text, name)
         self.findings.append(disagreement(self._location, topic, result.conflict, spell))
 
 
@@ -230,6 +234,8 @@ def _merged_port(
     vendor, device_id = _ids(merge, device, of_port)
     card = card_model(vendor, device_id)
     link_layer: LinkLayer | None = merge.field("link_layer", ports, lambda port: port.link_layer)
+    if not _is_reported(ports, lambda port: port.link_layer):
+        link_layer = merge.field("link_layer", _cards(of_port), _layer_of_class)
     merged_port = MergedPort(
         device=device,
         port=number,
@@ -280,6 +286,17 @@ def _ids(
     return MELLANOX_ID if shows_type else vendor_of_driver(device or ""), device_id
 
 
+def _cards(of_port: Sequence[_PortEvidence]) -> Iterator[tuple[str, CardObservation]]:
+    for file, card in of_port:
+        if isinstance(card, CardObservation):
+            yield file, card
+
+
+def _layer_of_class(card: CardObservation) -> LinkLayer | None:
+    """Return the link layer that the class of a card's PCI function shows, or None."""
+    return _LAYER_BY_CLASS.get(card.pci_class or 0)
+
+
 def _port_number(piece: _PortEvidence) -> int | None:
     return piece.observation.port if isinstance(piece.observation, PortObservation) else None
 
@@ -298,33 +315,6 @@ def _is_reported(
 ) -> bool:
     """Return whether a tool shows a field."""
     return any(read(observation) is not None for _, observation in observations)
-
-
-#: The name of a field of a port in a message.
-_TOPICS = {
-    "state": "the state of {}",
-    "physical_state": "the physical state of {}",
-    "rate_gbps": "the rate of {} in Gb/s",
-    "link_layer": "the link layer of {}",
-    "vendor_id": "the vendor ID of {}",
-    "device_id": "the device ID of {}",
-    "board_id": "the PSID of {}",
-    "firmware": "the firmware of {}",
-    "numa": "the NUMA node of {}",
-    "mtu": "the MTU of {}",
-    "max_mtu": "the largest MTU of {}",
-    "virtual": "the function type of {}",
-    "pci": "the PCI address of {}",
-    "netdevs": "the network interface of {}",
-}
-
-
-def _field_text(name: str, value: object) -> str:
-    if name in ("vendor_id", "device_id") and isinstance(value, int):
-        return f"{value:#06x}"
-    if name == "virtual":
-        return "virtual" if value else "physical"
-    return " ".join(value) if isinstance(value, tuple) else str(value)
 
 
 def _model(evidence: Iterable[_PortEvidence]) -> str | None:

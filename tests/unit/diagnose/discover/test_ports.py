@@ -192,6 +192,32 @@ def test_two_ports_of_a_device_share_what_is_the_cards() -> None:
     assert second.name == "mlx4_0 port 2"
 
 
+@pytest.mark.parametrize(
+    ("pci_class", "link_layer"),
+    [(0x0207, "InfiniBand"), (0x0200, "Ethernet"), (0x0280, None), (None, None)],
+)
+def test_the_class_of_the_card_shows_the_link_layer(
+    pci_class: int | None, link_layer: str | None
+) -> None:
+    """Unless another tool shows it: ibdev2netdev -v has only the address."""
+    named = PortObservation(MST, "mlx5_0", 1, pci="3b:00.0")
+    card = CardObservation(LSPCI, "0000:3b:00.0", pci_class, 0x15B3, 0x101B)
+    (joined,) = ports(named, card)
+    assert joined.link_layer == link_layer
+    (shown,) = ports(named, card, port("mlx5_0", link_layer="Ethernet"))
+    assert shown.link_layer == "Ethernet"
+
+
+def test_two_link_layers_are_not_settled_by_the_class() -> None:
+    """Tools that disagree leave the link layer open."""
+    named = PortObservation(MST, "mlx5_0", 1, pci="3b:00.0")
+    card = CardObservation(LSPCI, "0000:3b:00.0", 0x0207, 0x15B3, 0x101B)
+    disagreeing = (port("mlx5_0"), port("mlx5_0", link_layer="Ethernet"))
+    (joined,), findings = join_ports("node1", observed(named, card, *disagreeing))
+    assert joined.link_layer is None
+    assert [finding.code for finding in findings] == ["ToolsDisagree"]
+
+
 @pytest.mark.parametrize("shown", ["0.0.0.0", "0.0.0", "0", ""])
 def test_zeros_are_no_version(shown: str) -> None:
     """The drivers of EFA and of devices in software write them; another tool's version counts."""

@@ -10,6 +10,7 @@ from webhook.diagnose.tools.hardware import (
     VENDORS,
     CardModel,
     card_model,
+    firmware_version,
     pcie_rate,
     vendor_of_driver,
     verbs_vendor,
@@ -101,3 +102,12 @@ def test_a_card_can_feed_its_port(ids: tuple[int, int]) -> None:
 def test_some_cards_are_never_infiniband(device_id: int, infiniband: bool) -> None:
     """ConnectX-4 Lx, ConnectX-6 Dx and ConnectX-6 Lx are Ethernet only."""
     assert CARDS[MELLANOX_ID, device_id].infiniband == infiniband
+
+
+@pytest.mark.parametrize(
+    ("shown", "version"),
+    [("28.39.1002", "28.39.1002"), ("0.2.0", "0.2.0"), ("0.0.0.0", None), ("", None), (None, None)],
+)
+def test_zeros_are_no_version_of_a_firmware(shown: str | None, version: str | None) -> None:
+    """Drivers of cards without firmware write them."""
+    assert firmware_version(shown) == version

@@ -20,7 +20,13 @@ from webhook.diagnose.tools.readers.host import (
     UNAME,
 )
 from webhook.diagnose.tools.readers.infiniband_diags import IBLINKINFO, IBSTAT, IBSTATUS, PERFQUERY
-from webhook.diagnose.tools.readers.iproute2 import IP_BRIEF, RDMA_LINK, RDMA_LINK_JSON, RDMA_SYSTEM
+from webhook.diagnose.tools.readers.iproute2 import (
+    IP_BRIEF,
+    RDMA_DEV,
+    RDMA_LINK,
+    RDMA_LINK_JSON,
+    RDMA_SYSTEM,
+)
 from webhook.diagnose.tools.readers.kernel_modules import LSMOD, MODINFO, OFED_INFO
 from webhook.diagnose.tools.readers.layouts import LineByLineReader, Reader, combine_row_readers
 from webhook.diagnose.tools.readers.mst import MST_STATUS
@@ -64,6 +70,7 @@ READERS: tuple[Reader, ...] = (
     OFED_INFO,
     PCI_SYSFS,
     PERFQUERY,
+    RDMA_DEV,
     RDMA_LINK,
     RDMA_LINK_JSON,
     RDMA_SYSTEM,

@@ -1,4 +1,4 @@
-"""Readers for iproute2: rdma link, as text and as JSON, rdma system show, and ip -br."""
+"""Readers for iproute2: rdma link, as text and as JSON, rdma dev, rdma system show, ip -br."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from webhook.diagnose.tools.readers.layouts import RECOGNIZED, LineByLineReader,
 from webhook.diagnose.tools.readers.notation import (
     DEVICE,
     NETDEV,
+    guid,
     number,
     physical_state,
     port_state,
@@ -95,6 +96,47 @@ def _is_fully_read(observation: PortObservation, keys: Iterable[str]) -> bool:
 
 read_rdma_link = LineByLineReader(_rdma_link_row)
 RDMA_LINK = Reader(_RDMA_LINK, read_rdma_link)
+
+
+# rdma dev (iproute2), a row for each device.
+#
+#   0: mlx5_0: node_type ca protocol ib fw 28.39.1002 node_guid a088:c203:0012:3456
+#       sys_image_guid a088:c203:0012:3456                         (in one line)
+#
+# The protocol is that of the first port; only a ConnectX-3 can have another on the second. Sources:
+# iproute2, rdma/dev.c; Linux, drivers/infiniband/core/nldev.c, fill_dev_info.
+
+_RDMA_DEV = "rdma dev"
+
+_RDMA_DEV_ROW = re.compile(
+    rf"\s{{0,40}}\d{{1,5}}: (?P<device>{DEVICE}): (?P<words>node_type\s.*)", re.ASCII
+)
+_PROTOCOLS: dict[str, LinkLayer] = {"ib": "InfiniBand", "roce": "Ethernet", "iw": "Ethernet"}
+_SEVERAL_LINK_LAYERS = "mlx4_"
+
+
+def _rdma_dev_row(line: Line) -> RowReading | None:
+    """Read a row, which shows a device."""
+    row = _RDMA_DEV_ROW.fullmatch(line.text)
+    if row is None:
+        return None
+    words = row["words"].split()
+    fields = dict(zip(words[::2], words[1::2], strict=False))
+    node_guid, last_guid = (guid(fields.get(key, "")) for key in ("node_guid", "sys_image_guid"))
+    observation = PortObservation(
+        Origin(_RDMA_DEV, line.number),
+        row["device"],
+        1 if row["device"].startswith(_SEVERAL_LINK_LAYERS) else None,
+        link_layer=_PROTOCOLS.get(fields.get("protocol", "")),
+        # A word after it shows that the version is complete.
+        firmware=fields.get("fw") if "node_guid" in words else None,
+        node_guid=node_guid,
+    )
+    return RowReading((observation,), fully_read=last_guid is not None)
+
+
+read_rdma_dev = LineByLineReader(_rdma_dev_row)
+RDMA_DEV = Reader(_RDMA_DEV, read_rdma_dev)
 
 
 # ip -br address and ip -br link (iproute2), a row for each network interface.

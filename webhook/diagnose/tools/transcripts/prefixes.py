@@ -199,15 +199,14 @@ _NAMED = tuple(
         rf"[\w.+-]{{1,64}}@(?P<node>{HOST})(?:[: ]{_PATH}|:)?\s?[#$%>]",
         rf"\[(?:[\w.+-]{{1,64}}@)?(?P<node>(?!\d+\]){HOST})(?: [^\]]{{1,200}})?\] ?[#$%]",
         rf"(?P<node>{HOST}):{_PATH}\s?[#$]",
-        rf"(?P<node>(?!\w\$){HOST})\$",  # not "a$", which somebody shortened
+        rf"(?P<node>{HOST})\$",
         # Not "Port#", a column heading.
         rf"(?P<node>(?=\w{{0,80}}[\d.-]){HOST})#",
     )
 )
 #: Prompts without a name.
 _UNNAMED = re.compile(
-    rf"\s{{0,8}}(?:(?:ba|da|z|k)?sh-\d{{1,3}}\.\d{{1,3}}\w{{0,20}}[#$]|{_PATH} [#$]|\w?\$)"
-    rf"{_COMMAND}",
+    rf"\s{{0,8}}(?:(?:ba|da|z|k)?sh-\d{{1,3}}\.\d{{1,3}}\w{{0,20}}[#$]|{_PATH} [#$]|\$){_COMMAND}",
     re.ASCII,
 )
 #: The prompt of root, or a comment.

@@ -32,15 +32,6 @@ def test_a_text_is_taken_apart(fixture: Path) -> None:
     assert actual == golden.read_text(encoding="utf-8")
 
 
-def test_a_single_letter_is_no_node() -> None:
-    """Somebody shortened the prompt; a name with a dollar sign is one."""
-    outputs = split_by_node("a$ ibstat\nCA 'mlx5_0'\nn1$ ibstat\nCA 'mlx5_1'")
-    assert [(output.node, output.command) for output in outputs] == [
-        (None, "ibstat"),
-        ("n1", "ibstat"),
-    ]
-
-
 def test_what_terminals_add_is_removed() -> None:
     """Colors, titles, a byte order mark, no-break blanks and carriage returns are removed."""
     text = "\ufeff\x1b]0;root@n1\x07\x1b[01;32mmlx5_0\x1b[0m\xa0port\r\n\x1b(B 50%\r100%\r\r\n"
