@@ -20,8 +20,10 @@ names = st.sampled_from(sorted(TEXTS))
 OF_NODES = frozenset(
     (
         "amd_smi",
+        "amd_smi_table",
         "containerd_memlock",
         "dmidecode",
+        "failures",
         "host_sysfs",
         "hostnamectl",
         "lsmod",
@@ -30,6 +32,7 @@ OF_NODES = frozenset(
         "nvidia_proc",
         "nvidia_smi_gpus",
         "nvidia_smi_query",
+        "nvidia_smi_table",
         "nvidia_smi_topo",
         "ofed_info",
         "pci_sysfs",

@@ -96,6 +96,11 @@ _IBDEV2NETDEV_ROW = re.compile(
     rf"|==>(?P<new>\s{{0,40}}(?P<netdev>{NETDEV})?\s{{1,40}}\((?P<up>[\w/]{{0,12}})\))?)",
     re.ASCII,
 )
+#: The beginning of a row of -v.
+_TORN = re.compile(
+    rf"\s{{0,40}}(?P<pci>{PCI})\s{{1,40}}(?P<device>{DEVICE})\s{{1,40}}\(MT\d{{4,6}} - .{{0,300}}",
+    re.ASCII,
+)
 _UP = {"Up": True, "Down": False}
 #: Without a serial number, the script shows another string of the card as the part.
 _PART = re.compile(r"M(?:CX|BF|HQ)[\w-]{2,40}|900-[\w-]{2,40}", re.ASCII)
@@ -105,12 +110,16 @@ _UNKNOWN = (None, "", "NA")
 
 def _ibdev2netdev_row(line: Line) -> RowReading | None:
     """Read a row, which shows a port."""
-    row = _IBDEV2NETDEV_ROW.match(line.text)
+    row, torn = _IBDEV2NETDEV_ROW.match(line.text), _TORN.fullmatch(line.text)
+    origin = Origin(_IBDEV2NETDEV, line.number)
+    if row is None and torn:
+        observation = PortObservation(origin, torn["device"], pci=torn["pci"].lower())
+        return RowReading((observation,), fully_read=False, cut_within=torn["device"])
     if row is None or (row["state"] is None) != (row["verbose"] is None):
         return None
     state = port_state(row["state"] or "")
     observation = PortObservation(
-        Origin(_IBDEV2NETDEV, line.number),
+        origin,
         row["device"],
         number(row["port"]),
         netdevs=_netdevs(row),

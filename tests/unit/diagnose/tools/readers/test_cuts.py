@@ -38,6 +38,27 @@ def test_a_device_that_ends_too_early_is_named(end: str, line: int) -> None:
     assert cuts_of(DEVICE.partition(end)[0]) == (Cut("ibstat", line, "mlx5_7"),)
 
 
+ROW = (
+    "0000:3b:00.0 mlx5_5 (MT4129 - MCX75310AAS-NEAT) NVIDIA ConnectX-7 fw 28.39.1002 port 1 "
+    "(ACTIVE) ==> ibs5 (Up)"
+)
+
+
+@pytest.mark.parametrize("end", ["MCX", " fw", ".1002", "CTIVE", "==>"])
+def test_a_row_of_ibdev2netdev_that_ends_too_early_is_named(end: str) -> None:
+    """With -v, the device comes before the port; the address and the name are complete."""
+    text = ROW.partition(end)[0]
+    assert cuts_of(text) == (Cut("ibdev2netdev", 1, "mlx5_5"),)
+    (device,) = read([Line(1, text)]).observations
+    assert (device[1:3], device.pci) == (("mlx5_5", None), "0000:3b:00.0")
+
+
+@pytest.mark.parametrize("text", [ROW, ROW.partition("(MT4")[0], ROW.replace(" (ACTIVE)", "")])
+def test_other_rows_of_ibdev2netdev_are_not_cut(text: str) -> None:
+    """A whole row, one that may be another tool's, and one without a word in its middle."""
+    assert cuts_of(text) == ()
+
+
 def test_a_whole_device_is_not_cut() -> None:
     """It has all of its keys."""
     assert cuts_of(DEVICE) == ()
