@@ -186,6 +186,9 @@ _FIELDS = ("device", "port", "state", "link_layer", "rate_gbps", "pci", "firmwar
            "max_mtu")  # fmt: skip
 
 
+_LAYERS = {0x0207: "InfiniBand", 0x0200: "Ethernet"}
+
+
 def _shown(observations: list[Any], port: MergedPort, field: str) -> set[Any]:
     """Return the values of a field that a node's observations show, for a port of any device."""
     values = {
@@ -199,6 +202,9 @@ def _shown(observations: list[Any], port: MergedPort, field: str) -> set[Any]:
         values |= _listed(observations, "port")
     if field == "link_layer" and _has_ethernet_gid(observations, port):
         values.add("Ethernet")
+    if field == "link_layer":  # also by the class of a card
+        cards = (card for card in observations if isinstance(card, CardObservation))
+        values |= {_LAYERS.get(card.pci_class or 0) for card in cards}
     if field == "vendor_id":  # also by the driver, which the kernel's name shows
         values.add(vendor_of_driver(port.device or ""))
     if field == "vendor_id" and port.device_id is not None:

@@ -19,6 +19,7 @@ from webhook.diagnose.discover.gpu_products import amd_label
 from webhook.diagnose.discover.inputs import NodeText, collect_script, read_texts
 from webhook.diagnose.discover.plugin.files import plugin_files
 from webhook.diagnose.discover.site import DiscoverOptions, GpuCount, KubeNode, SourcedObservation
+from webhook.diagnose.tools.observations import GpuObservation, Origin
 
 MI300X = "AMD-Instinct-MI300X"
 LABEL = "amd.com/gpu.product-name"
@@ -107,6 +108,31 @@ def test_the_table_of_nvidia_smi_is_counted(
     rows = (NVIDIA_ROW.format(number=at, name=name) for at, name in enumerate(names))
     (merged,) = discovered({"n1": node("".join(rows))}).nodes
     assert (merged.gpus, merged.findings, merged.amd_gpus) == (counts, (), False)
+
+
+@pytest.mark.parametrize("name", ["...tinct Something Pro", "AMD Instinct MI300X"])
+def test_gpus_without_a_number_are_compared_by_their_address(name: str) -> None:
+    """The table of amd-smi has no number in the row of the product."""
+    other = AMD_ROW.format(bus="15").replace("AMD Instinct MI300X", name)
+    (merged,) = discovered({"n1": node(AMD_ROW.format(bus="05") + other)}).nodes
+    product = MI300X if "..." not in name else None
+    assert merged.gpus == (GpuCount(product, 2),)
+
+
+def test_a_gpu_without_number_and_address_has_its_product() -> None:
+    """One by its line alone is not missing among those with a product."""
+    origin = Origin("nvidia-smi --query-gpu", 3)
+    shown = [GpuObservation(origin, product="A"), GpuObservation(origin._replace(line=4))]
+    (merged,) = discovered({"n1": observed(port("mlx5_0"), shown)}).nodes
+    assert merged.gpus == (GpuCount("A", 1),)
+
+
+def test_a_later_output_may_lack_the_product() -> None:
+    """Its first output has shown the GPU's product."""
+    gpu = GpuObservation(Origin("amd-smi", 3), 0, "AMD Instinct MI300X", vendor_id=0x1002)
+    later = GpuObservation(Origin("amd-smi", 9), 0, vendor_id=0x1002)
+    (merged,) = discovered({"n1": observed(port("mlx5_0"), gpu, later)}).nodes
+    assert merged.gpus == (GpuCount(MI300X, 1),)
 
 
 def test_a_product_may_be_in_another_output_of_the_tool() -> None:

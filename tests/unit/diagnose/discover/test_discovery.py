@@ -229,6 +229,13 @@ def test_an_active_port_of_unknown_link_layer_is_not_left_out_silently() -> None
     }
 
 
+def test_a_single_port_of_unknown_link_layer_is_not_named() -> None:
+    """None of the node's ports has a known link layer."""
+    discovery = discovered({"n1": observed(port("mlx5_0", link_layer=None))})
+    (error,) = messages(discovery, "error")
+    assert error.startswith("n1: no tool shows the link layer of any port")
+
+
 def test_a_card_of_unknown_link_layer_leaves_the_others_their_fabric() -> None:
     """Only its own ports wait for another tool's output."""
     card = [down("mlx4_0"), port("mlx4_0", port=2, link_layer=None)]

@@ -82,6 +82,7 @@ def test_a_message_alone_is_the_output_of_a_node(
     report = words(ran.out)
     assert report.startswith("2 nodes, 1 fabric")
     assert f"n2: no tool shows an RDMA device{details} [NodeWithoutRdmaDevice]" in report
+    assert ("[ToolFailed]" in report) == message.startswith("NVIDIA")
     assert (ran.code, ran.err) == (1, "")
 
 

@@ -21,7 +21,12 @@ from tests.unit.diagnose.discover.observed_nodes import (
 from webhook.config.load import parse_fabrics
 from webhook.diagnose.discover.discovery import Discovery
 from webhook.diagnose.discover.plugin.files import plugin_files
-from webhook.diagnose.discover.site import DiscoverOptions, KubeNode, SourcedObservation
+from webhook.diagnose.discover.site import (
+    ClaimableDevices,
+    DiscoverOptions,
+    KubeNode,
+    SourcedObservation,
+)
 from webhook.diagnose.tools.observations import PortObservation
 
 EXAMPLE = Path(webhook.__file__).parent / "config/examples/alibaba-erdma.yaml"
@@ -191,6 +196,15 @@ def test_erdma_has_the_resource_of_alibabas_controller(
     assert plugin.files == ()
     (note,) = plugin.notes
     assert note.endswith("nothing is written for eRDMA; the ACK eRDMA Controller finds the devices")
+
+
+def test_erdma_that_a_dra_driver_offers_is_claimed() -> None:
+    """The claim, not the controller's resource, is what pods need then."""
+    node = KubeNode("n1", {}, {}, ClaimableDevices("erdma.example.com", "erdma", 1))
+    nodes = {"n1": observed(ethernet("erdma_0", vendor_id=0x1DED))}
+    (plan,) = discovered(nodes, {"n1": node}).fabrics
+    assert plan.mode == "dra"
+    assert plan.requirements[0].startswith("the ResourceClaimTemplate")
 
 
 def test_erdma_agrees_with_the_example() -> None:
