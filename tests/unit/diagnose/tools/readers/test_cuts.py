@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from webhook.diagnose.tools.observations import Cut, Line
+from webhook.diagnose.tools.observations import Cut, Line, Origin, PortObservation
 from webhook.diagnose.tools.readers import read
 from webhook.diagnose.tools.transcripts import split_by_node
 
@@ -50,7 +50,8 @@ def test_a_row_of_ibdev2netdev_that_ends_too_early_is_named(end: str) -> None:
     text = ROW.partition(end)[0]
     assert cuts_of(text) == (Cut("ibdev2netdev", 1, "mlx5_5"),)
     (device,) = read([Line(1, text)]).observations
-    assert (device[1:3], device.pci) == (("mlx5_5", None), "0000:3b:00.0")
+    origin = Origin("ibdev2netdev", 1)
+    assert device == PortObservation(origin, "mlx5_5", pci="0000:3b:00.0")
 
 
 @pytest.mark.parametrize("text", [ROW, ROW.partition("(MT4")[0], ROW.replace(" (ACTIVE)", "")])
