@@ -28,9 +28,9 @@ def listed_devices(observations: Sequence[SourcedObservation]) -> Iterator[Sourc
     of another network namespace.
     """
     ports = [piece.observation for piece in observations]
-    shown = [port for port in ports if isinstance(port, PortObservation)]
-    named = {port.device for port in shown}
-    with_netdevs = {(port.device, port.port) for port in shown if port.netdevs}
+    of_ports = [port for port in ports if isinstance(port, PortObservation)]
+    named = {port.device for port in of_ports}
+    with_netdevs = {(port.device, port.port) for port in of_ports if port.netdevs}
     gids: dict[tuple[str, str, str, int], list[GidObservation]] = {}
     for file, observation in observations:
         if isinstance(observation, GidObservation):

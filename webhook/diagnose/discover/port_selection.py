@@ -114,9 +114,9 @@ def ports_of_open_cards(node: MergedNode) -> dict[str | None, MergedPort]:
     Its other ports, which are not Active, cannot show the fabric that the device is for.
     """
     active = [port for port in node.ports if port.state == "Active"]
-    known = {port.device for port in active if card_kind_of(port) is not None}
+    decided = {port.device for port in active if card_kind_of(port) is not None}
     of_kind = {port.device for port in node.ports if card_kind_of(port) is not None}
-    return {port.device: port for port in active if port.device in of_kind - known}
+    return {port.device: port for port in active if port.device in of_kind - decided}
 
 
 def _weight(

@@ -69,9 +69,9 @@ def verbs_vendor(number: int) -> int | None:
     return number if number in VENDORS else _VENDOR_BY_OUI.get(number)
 
 
-def firmware_version(shown: str | None) -> str | None:
+def firmware_version(text: str | None) -> str | None:
     """Return the version of a card's firmware; without one, drivers write zeros ("0.0.0.0")."""
-    return shown if shown and shown.strip("0.") else None
+    return text if text and text.strip("0.") else None
 
 
 class CardModel(NamedTuple):

@@ -122,8 +122,8 @@ def test_gpus_without_a_number_are_compared_by_their_address(name: str) -> None:
 def test_a_gpu_without_number_and_address_has_its_product() -> None:
     """One by its line alone is not missing among those with a product."""
     origin = Origin("nvidia-smi --query-gpu", 3)
-    shown = [GpuObservation(origin, product="A"), GpuObservation(origin._replace(line=4))]
-    (merged,) = discovered({"n1": observed(port("mlx5_0"), shown)}).nodes
+    unnumbered = [GpuObservation(origin, product="A"), GpuObservation(origin._replace(line=4))]
+    (merged,) = discovered({"n1": observed(port("mlx5_0"), unnumbered)}).nodes
     assert merged.gpus == (GpuCount("A", 1),)
 
 

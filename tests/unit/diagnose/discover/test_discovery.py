@@ -209,7 +209,7 @@ def test_the_unused_port_of_a_card_is_a_single_finding(
         f"n1: 1 of 2 ConnectX-6 ports is up: {named} is Down, so the fabric does not use it"
     ]
     (plan,) = discovery.fabrics
-    conditions = {shown.condition for nodes in equal_nodes(plan) for shown in nodes.ports}
+    conditions = {row.condition for nodes in equal_nodes(plan) for row in nodes.ports}
     assert conditions == {"fine", "unused"}
 
 

@@ -204,8 +204,8 @@ def test_the_class_of_the_card_shows_the_link_layer(
     card = CardObservation(LSPCI, "0000:3b:00.0", pci_class, 0x15B3, 0x101B)
     (joined,) = ports(named, card)
     assert joined.link_layer == link_layer
-    (shown,) = ports(named, card, port("mlx5_0", link_layer="Ethernet"))
-    assert shown.link_layer == "Ethernet"
+    (by_ibstat,) = ports(named, card, port("mlx5_0", link_layer="Ethernet"))
+    assert by_ibstat.link_layer == "Ethernet"
 
 
 def test_two_link_layers_are_not_settled_by_the_class() -> None:
@@ -218,11 +218,13 @@ def test_two_link_layers_are_not_settled_by_the_class() -> None:
     assert [finding.code for finding in findings] == ["ToolsDisagree"]
 
 
-@pytest.mark.parametrize("shown", ["0.0.0.0", "0.0.0", "0", ""])
-def test_zeros_are_no_version(shown: str) -> None:
+@pytest.mark.parametrize("version", ["0.0.0.0", "0.0.0", "0", ""])
+def test_zeros_are_no_version(version: str) -> None:
     """The drivers of EFA and of devices in software write them; another tool's version counts."""
-    (alone,) = ports(port("rdmap0s0", firmware=shown))
-    (other,) = ports(port("mlx5_0", firmware=shown), PortObservation(MST, "mlx5_0", firmware="2.0"))
+    (alone,) = ports(port("rdmap0s0", firmware=version))
+    (other,) = ports(
+        port("mlx5_0", firmware=version), PortObservation(MST, "mlx5_0", firmware="2.0")
+    )
     assert (alone.firmware, other.firmware) == (None, "2.0")
 
 

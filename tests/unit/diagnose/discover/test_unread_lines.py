@@ -90,7 +90,7 @@ def test_devices_that_could_not_be_opened_are_a_warning(discover: Discover, line
 )
 def test_typed_commands_and_remarks_are_no_output(discover: Discover, line: str) -> None:
     """People copy the command without its prompt; a host's exit code has a finding of its own."""
-    of_node = "".join(f"gpu-1: {each}\n" for each in IBSTAT.splitlines())
+    of_node = "".join(f"gpu-1: {row}\n" for row in IBSTAT.splitlines())
     assert unread(discover, "-", stdin=f"{line}\n{of_node}") == []
 
 
@@ -99,7 +99,7 @@ def test_typed_commands_and_remarks_are_no_output(discover: Discover, line: str)
 )
 def test_other_words_are_unread(discover: Discover, line: str) -> None:
     """A sentence may begin like a command, and an unknown program's output like a remark."""
-    of_node = "".join(f"gpu-1: {each}\n" for each in IBSTAT.splitlines())
+    of_node = "".join(f"gpu-1: {row}\n" for row in IBSTAT.splitlines())
     (finding,) = unread(discover, "-", stdin=f"{line}\n{of_node}")
     assert finding["text"].startswith("1 line")
 

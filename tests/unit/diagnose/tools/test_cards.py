@@ -105,9 +105,9 @@ def test_some_cards_are_never_infiniband(device_id: int, infiniband: bool) -> No
 
 
 @pytest.mark.parametrize(
-    ("shown", "version"),
+    ("text", "version"),
     [("28.39.1002", "28.39.1002"), ("0.2.0", "0.2.0"), ("0.0.0.0", None), ("", None), (None, None)],
 )
-def test_zeros_are_no_version_of_a_firmware(shown: str | None, version: str | None) -> None:
+def test_zeros_are_no_version_of_a_firmware(text: str | None, version: str | None) -> None:
     """Drivers of cards without firmware write them."""
-    assert firmware_version(shown) == version
+    assert firmware_version(text) == version
