@@ -130,11 +130,11 @@ def below_a_port(measurement: Measurement, rate: PortRate | None) -> str:
     if gbps is None or rate is None or measurement.test not in _WHOLE_NODE:
         return ""
     port = data_rate(rate.gbps, None)
-    one_gpu = measurement.ranks is not None and measurement.ranks == measurement.nodes
-    limit = _SLOW_SHARE * port if one_gpu else port
+    single_gpu_nodes = measurement.ranks is not None and measurement.ranks == measurement.nodes
+    limit = _SLOW_SHARE * port if single_gpu_nodes else port
     if gbps >= limit or _largest(measurement) < _LARGE:
         return ""
-    half = "half of " if one_gpu else ""
+    half = "half of " if single_gpu_nodes else ""
     return f" It is below {half}the {_gigabytes(port)} of a single port."
 
 

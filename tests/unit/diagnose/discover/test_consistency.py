@@ -173,7 +173,7 @@ def test_an_mtu_below_that_of_the_interface() -> None:
     ],
 )
 def test_nothing_follows_without_all_three(interface_mtu: int | None, fields: Any) -> None:
-    """Without the MTU in use, the card's largest, and those of all interfaces of the port."""
+    """Without the MTU in use, the card's largest, and the MTU of each interface of the port."""
     findings = discovered({"a": observed(jumbo(interface_mtu, **fields), gpus())}).findings
     assert {finding.code for finding in findings} <= {"PortIsDown", "PortsNeverUp"}
 

@@ -39,7 +39,7 @@ def on_host(host: str, *devices: str, channels: tuple[int, ...] = (0,)) -> str:
 
 
 def test_hosts_that_name_their_devices_differently() -> None:
-    """The numbers of a host's channels are those of its own list (NVIDIA/nccl-tests, issue 29)."""
+    """The numbers of a host's channels belong to its own list (NVIDIA/nccl-tests, issue 29)."""
     renamed = read_nccl_devices(on_host("server-1", "mlx5_1") + on_host("server-2", "mlx5_0"))
     assert (renamed.used, renamed.used_count) == (("mlx5_1", "mlx5_0"), 1)
     unequal = on_host("n1", "mlx5_0", "mlx5_1", channels=(1, 0)) + on_host("n2", "mlx5_9")

@@ -1,10 +1,10 @@
 """The test of nccl-tests that printed a table, where no line names it.
 
 Only nccl-tests 2.17 and newer print the name; a batch job's log rarely has the command. But the
-columns differ (NVIDIA/nccl-tests, src/*.cu): `root` is -1 without a root, `redop` is none without a
-reduction, and `count` is that of a single rank where each rank sends or receives a part. Only tests
-that work in place check those results: N/A stands for the others. The bus bandwidth of all_reduce
-alone exceeds its algorithm bandwidth (doc/PERFORMANCE.md there).
+columns differ (NVIDIA/nccl-tests, src/*.cu): `root` is -1 without a root, `redop` is `none`
+without a reduction, and `count` is that of a single rank where each rank sends or receives a part.
+Only tests that work in place check those results: N/A stands for the others. The bus bandwidth of
+all_reduce alone exceeds its algorithm bandwidth (doc/PERFORMANCE.md there).
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from webhook.diagnose.tools.known_lines.known_line import (
     NET_IB_SOURCE,
     KnownLine,
 )
+from webhook.diagnose.tools.known_lines.ucx import UCX_FAILURES
 from webhook.diagnose.tools.known_lines.work_completions import WORK_COMPLETIONS
 
 # The fields of each row: code, kind, layer, clue, pattern, example, meaning, remedy, source.
@@ -305,25 +306,7 @@ FAILURES = (
         "set `sharedMemory` for the fabric in the FabricConfiguration.",
         "NCCL documentation, Troubleshooting",
     ),
-    KnownLine(
-        "UcxDeviceMissing", "failure", "ucx", "is not available, please use one or more of",
-        re.compile(r"network device '[^']{1,80}' is not available"),
-        "[1669031880.738755] [node-0:588291:0] ucp_context.c:969  UCX  WARN  network device "
-        "'mlx5_9:1' is not available, please use one or more of: 'eth0'(tcp), 'mlx5_0:1'(ib)",
-        "UCX_NET_DEVICES names a device that the container does not have.",
-        "Choose one of the devices that the line lists. If it lists only network interfaces, "
-        "such as eth0, the container has no RDMA device that UCX can use.",
-        "openucx/ucx, src/ucp/core/ucp_context.c",
-    ),
-    KnownLine(
-        "UcxNothingUsable", "failure", "ucx", "no usable transports/devices", None,
-        "[1701292112.829711] [node-0:1:0] ucp_context.c:1582 UCX  ERROR no usable "
-        "transports/devices (asked tcp on network:mlx5_0:1)",
-        "UCX_NET_DEVICES and UCX_TLS together exclude all devices.",
-        "Add the pod's interface to UCX_NET_DEVICES, as in mlx5_0:1,eth0, since the variable "
-        "applies to TCP as well. Or remove both variables.",
-        "openucx/ucx, src/ucp/core/ucp_context.c",
-    ),
+    *UCX_FAILURES,
     KnownLine(
         "OtherLauncher", "failure", "mpi", "unrecognized argument",
         re.compile(r"unrecognized argument (?:mca|x|allow-run-as-root)\b"),
@@ -331,14 +314,6 @@ FAILURES = (
         "This mpirun belongs to MPICH or Intel MPI, but was given an option of Open MPI.",
         "Remove -mca, -x and --allow-run-as-root, or use an image with Open MPI.",
         "output of MPICH 5.0 and Intel MPI 2021.18",
-    ),
-    KnownLine(
-        "UcxPluginFailed", "failure", "ucx", "NCCL WARN Failed: UCX error", None,
-        "node-0:366:377 [0] ucx_plugin.c:498 NCCL WARN Failed: UCX error ucx_plugin.c:498 '-5' "
-        "Invalid parameter",
-        "NCCL's plugin for UCX failed with the error that the line shows.",
-        "Remove NCCL_PLUGIN_P2P=ucx, so that NCCL uses verbs without UCX.",
-        "Mellanox/nccl-rdma-sharp-plugins, src/ucx_plugin.c",
     ),
     KnownLine(
         "NcclTestFailed", "failure", "nccl", ": Test NCCL failure ", None,
