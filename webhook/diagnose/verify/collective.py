@@ -149,6 +149,10 @@ def _largest(measurement: Measurement) -> int:
 
 def _checked(measurement: Measurement) -> str:
     """Return the clause on the results: correct, or unchecked."""
+    if measurement.checked and measurement.cut_line is not None:
+        return (
+            f", without wrong results before line {measurement.cut_line}, where the output is cut"
+        )
     if measurement.checked:
         return ", without wrong results"
     return "; nccl-tests did not check the results (-c 0)"
@@ -159,6 +163,7 @@ def _obstacle(measurement: Measurement, log: LogReport, rate: PortRate | None) -
     largest = _largest(measurement)
     obstacles = {
         "no row has a bus bandwidth": measurement.best_gbps is None,
+        f"the output is cut in line {measurement.cut_line}": measurement.cut_line is not None,
         "the rate of the HCAs is unknown": rate is None,
         "the log does not show which HCAs NCCL used": not log.nccl_devices.used_count,
         f"{measurement.test or 'this test'} has no known relation to the HCAs, or the numbers of "

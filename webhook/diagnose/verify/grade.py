@@ -151,7 +151,8 @@ def location_of(measurement: Measurement) -> Location:
 
 def _result_of(measurement: Measurement, context: RunContext) -> BenchmarkResult:
     if not measurement.rows:
-        return BenchmarkResult(NO_RESULT.finding("unsure", NO_RESULT.meaning))
+        text = _cut_text(measurement) or NO_RESULT.meaning
+        return BenchmarkResult(NO_RESULT.finding("unsure", text))
     if measurement.kind == "connection":
         return BenchmarkResult(_connection(measurement))
     if measurement.kind == "latency":
@@ -159,6 +160,13 @@ def _result_of(measurement: Measurement, context: RunContext) -> BenchmarkResult
     if measurement.kind == "collective":
         return _collective(measurement, context)
     return _bandwidth(measurement, context)
+
+
+def _cut_text(measurement: Measurement) -> str:
+    """Return a sentence if the output is cut within a result, or ""."""
+    if measurement.cut_line is None:
+        return ""
+    return f"The output is cut in line {measurement.cut_line}."
 
 
 def _connection(measurement: Measurement) -> Finding:
@@ -224,6 +232,8 @@ def _comparison(measurement: Measurement, gbps: float, expected: ExpectedRate) -
             "unsure", f"{text}: more than a port of this rate can carry."
         )
     level, code = _level(ratio)
+    if level != "ok" and measurement.cut_line is not None:
+        return NO_RESULT.finding("unsure", f"{text}. {_cut_text(measurement)}")
     if level != "ok" and _has_small_messages(measurement):
         sizes = {row.size or 0 for row in measurement.rows}
         end, remedy = "", None

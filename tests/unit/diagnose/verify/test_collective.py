@@ -49,6 +49,21 @@ def test_the_expectation(test: str, gpus: int, nodes: int, gigabytes: float) -> 
 
 
 @pytest.mark.parametrize(
+    ("gigabytes", "code", "end"),
+    [
+        ("240", "OverRdma", ", without wrong results before line 20, where the output is cut."),
+        ("50", "CollectiveUngraded", "nothing, since the output is cut in line 20."),
+    ],
+)
+def test_a_cut_table(gigabytes: str, code: str, end: str) -> None:
+    """A row with larger messages may have been faster."""
+    job, *_ = nccl_job(gbytes=gigabytes).partition("# Out of")
+    job = job.replace("#wrong\n", "#wrong  time  algbw  busbw #wrong\n")
+    result = judged(job, nccl_log(8))
+    assert (result.finding.code, result.finding.text.endswith(end)) == (code, True)
+
+
+@pytest.mark.parametrize(
     ("job", "rate", "end"),
     [
         (nccl_job(gbytes="3"), 200, " It is below the 25 GB/s of a single port."),

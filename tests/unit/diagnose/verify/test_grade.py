@@ -47,6 +47,27 @@ def test_a_pass_in_full() -> None:
     assert result.computation == "--rate 100 × 0.994 payload share at MTU 4096"
 
 
+def test_a_cut_row_is_not_graded() -> None:
+    """A part of its number is missing."""
+    cut = bandwidth(row(95)).rpartition("0")[0]
+    for output in (cut[: cut.rindex(".") - 1] + "0", latency().rpartition("1.61")[0] + "1"):
+        result = only_result(output)
+        assert (result.finding.level, result.finding.code) == ("unsure", "NoResult")
+        assert result.finding.text == "The output is cut in line 20."
+        assert (result.gbps, result.latency_us) == (None, None)
+
+
+def test_rows_above_a_cut_one() -> None:
+    """They prove that a link is good; a larger message may have been faster than they were."""
+    for gbps, level, code in ((95, "ok", "AtRate"), (50, "unsure", "NoResult")):
+        output = bandwidth(f"{row(gbps)}\n{row(99, 8 << 20)}")
+        result = only_result(output[: output.rindex(".") + 1] + "0")
+        assert (result.finding.level, result.finding.code, result.gbps) == (level, code, gbps)
+    assert result.finding.text == (
+        "50.0 Gb/s, 50% of the expected 99.37 Gb/s. The output is cut in line 21."
+    )
+
+
 def test_the_best_row_counts() -> None:
     """The highest average of all sizes is graded, not the peak."""
     output = bandwidth("\n".join([row(20, 1024), row(95), row(90, 8 << 20)]))

@@ -56,6 +56,8 @@ class Measurement(NamedTuple):
     rows: tuple[MeasuredRow, ...] = ()
     #: Whether the program printed the end of its table; None if its output does not show that.
     complete: bool | None = None
+    #: The line with the last row, if the output is cut in it: `rows` has at most its whole figures.
+    cut_line: int | None = None
     #: None if the two ends show different devices.
     device: str | None = None
     port: int | None = None

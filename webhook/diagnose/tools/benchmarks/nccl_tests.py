@@ -12,7 +12,7 @@ from 0 on, and the tables of all runs are mixed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from webhook.diagnose.tools.benchmarks.measurements import Latency, MeasuredRow, Measurement
@@ -27,6 +27,8 @@ _OUT_OF_BOUNDS = re.compile(r"# Out of bounds values\s{0,20}: {1,4}(\d{1,18})\b"
 _AVERAGE = re.compile(r"# Avg bus bandwidth\s{0,20}: {1,4}(\d{1,9}(?:\.\d{1,9})?)(?:\s|$)")
 _SIZE = re.compile(r"\d{1,18}")
 _NUMBER = re.compile(r"\d{1,18}(?:\.\d{0,12})?(?:e[+-]?\d{1,2})?")
+#: The largest error of a row, in older versions.
+_ERROR = re.compile(r"\de[+-]\d\d|N/A")
 #: The columns for buffers out of place, and again in place.
 _RESULT_COLUMNS = ("time", "cputime"), ("algbw",), ("busbw",), CHECKED_COLUMNS
 #: The rank that MPICH's mpirun -prepend-rank writes before each piece of a row.
@@ -77,12 +79,19 @@ class _Run:
         self.rows: list[MeasuredRow] = []
         #: The words of the row with the largest messages.
         self.largest: list[str] = []
+        #: The words of the last row.
+        self.last_words: list[str] = []
         self.checked: bool | None = None
         self.wrong_elements: int | None = None
         self.average: float | None = None
 
+    @property
+    def complete(self) -> bool:
+        """Whether its table has an end."""
+        return self.average is not None or self.wrong_elements is not None
 
-def read_nccl_tests(lines: Iterable[Line]) -> list[Measurement]:
+
+def read_nccl_tests(lines: Sequence[Line]) -> list[Measurement]:
     """Read all runs in a text."""
     runs: list[_Run] = []
     command = _Command()
@@ -96,7 +105,7 @@ def read_nccl_tests(lines: Iterable[Line]) -> list[Measurement]:
             runs[-1].only_comments = False
         if runs and _take(runs[-1], line):
             runs[-1].last = line.number
-    return [_measurement(run) for run in runs]
+    return [_measurement(run)._replace(cut_line=_cut_line(run, lines[-1].number)) for run in runs]
 
 
 def _begins_run(runs: list[_Run], line: Line) -> bool:
@@ -130,12 +139,27 @@ def _take(run: _Run, line: Line) -> bool:
     return True
 
 
+def _cut_line(run: _Run, last_line: int) -> int | None:
+    """Return the line with the last row if the output is cut in it; None if it is whole.
+
+    Of such a row, only whole figures are read. `last_line` is the number of the last line of the
+    text, which is empty if the text ends with a line end.
+    """
+    if not run.rows or run.complete:
+        return None
+    line, words, columns = run.rows[-1].line, run.last_words, run.columns
+    error_cut = columns[-1] == "error" and not _ERROR.fullmatch(words[-1])
+    is_cut = len(words) < len(columns) or (line == last_line and error_cut)
+    return line if is_cut else None
+
+
 def _note(run: _Run, words: list[str]) -> None:
     """Note what only the words of a row show."""
     checks = [
         word for name, word in zip(run.columns, words, strict=False) if name in CHECKED_COLUMNS
     ]
     run.checked = bool(run.checked) or any(_value(word) is not None for word in checks)
+    run.last_words = words
     if not run.largest or int(words[0]) >= int(run.largest[0]):
         run.largest = words
 
@@ -158,7 +182,7 @@ def _rows(columns: list[str], words: list[str], line: int) -> Iterator[MeasuredR
 
 
 def _row(line: int, size: int, cells: dict[str, str]) -> MeasuredRow:
-    time, _, bus, wrong_elements = (
+    time, _, bus, _ = (
         next((_value(cells[name]) for name in names if name in cells), None)
         for names in _RESULT_COLUMNS
     )
@@ -167,11 +191,14 @@ def _row(line: int, size: int, cells: dict[str, str]) -> MeasuredRow:
         size,
         gbps=None if bus is None else round(bus * _GIGABYTE, 3),
         latency=None if time is None else Latency(average=time),
-        # A count; with a fraction, the columns of the row do not match the header.
-        wrong_elements=int(wrong_elements)
-        if wrong_elements is not None and wrong_elements.is_integer()
-        else None,
+        wrong_elements=_count(cells.get("#wrong", "")),
     )
+
+
+def _count(word: str) -> int | None:
+    """Read a number of elements; with a fraction, the row's columns do not match the header."""
+    number = _value(word)
+    return int(number) if number is not None and number.is_integer() else None
 
 
 def _value(word: str) -> float | None:
@@ -189,7 +216,7 @@ def _measurement(run: _Run) -> Measurement:
         kind="collective",
         line_range=(run.first, run.last),
         rows=tuple(run.rows),
-        complete=run.average is not None or run.wrong_elements is not None,
+        complete=run.complete,
         ranks=len(run.hosts) or None,
         nodes=1 if separate else len(hosts) or None,
         loopback=_SEPARATE if separate else None,

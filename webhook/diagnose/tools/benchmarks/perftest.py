@@ -6,7 +6,7 @@ Its JSON is read in `perftest_json`.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import TypeVar
 
 from webhook.diagnose.tools.benchmarks.measurements import (
@@ -70,6 +70,10 @@ _COLUMN = re.compile(
 #: The line below a table.
 _END = "-----"
 _ROW = re.compile(r"\d{1,20}(?:\s{1,60}\d{1,20}(?:\.\d{1,12})?){2,14}")
+#: The beginning of a row.
+_PART = re.compile(r"\d{1,20}(?:\s{1,60}\d{1,20}(?:\.\d{0,12})?){0,14}")
+#: The decimals of message rates and of the other figures.
+_RATE_DECIMALS, _DECIMALS = 6, 2
 _T = TypeVar("_T")
 _N = TypeVar("_N", int, float)
 
@@ -86,6 +90,8 @@ class _Run:
         self.columns: list[str] = []
         #: Words of a row → the row; two processes that share a terminal print each row twice.
         self.rows: dict[tuple[str, ...], MeasuredRow] = {}
+        #: The line with the last row, if the output is cut in it.
+        self.cut_line: int | None = None
         self.cuda = self.failed = False
         #: Dashed lines below the last row: the end of its table, then the top of the next run.
         self.dashed_lines = 0
@@ -106,7 +112,7 @@ class _Run:
         return bool(self.titles or self.columns or self.failed)
 
 
-def read_perftest(lines: Iterable[Line], failures: Collection[int]) -> list[Measurement]:
+def read_perftest(lines: Sequence[Line], failures: Collection[int]) -> list[Measurement]:
     """Read all runs of perftest; `failures` are the numbers of lines about failures."""
     runs: list[_Run] = []
     cuda_before_title = False
@@ -123,6 +129,7 @@ def read_perftest(lines: Iterable[Line], failures: Collection[int]) -> list[Meas
                 run.cuda, cuda_before_title = run.cuda or cuda_before_title, False
         if line.number in failures and not run.complete:
             run.failed, run.last = True, line.number
+    _note_cuts(runs, lines[-1])
     return [_measurement(run) for run in runs if run.has_output]
 
 
@@ -177,6 +184,36 @@ def _row(run: _Run, line: Line) -> tuple[tuple[str, ...], MeasuredRow] | None:
     return tuple(words), _with_bandwidth(row, size, cells)._replace(latency=_latency(cells))
 
 
+def _note_cuts(runs: list[_Run], last_line: Line) -> None:
+    for run in runs:
+        _drop_cut_row(run, last_line.number)
+    if runs and _begins_row(runs[-1], last_line):
+        runs[-1].cut_line = last_line.number
+
+
+def _drop_cut_row(run: _Run, last_line: int) -> None:
+    """Drop the last row if the output is cut in it: a part of a number is another number.
+
+    Below a whole row is a dashed line, or at least the row has all columns, and the last one has
+    all its decimals or a line end. `last_line` is the number of the last line of the text, which is
+    empty if the text ends with a line end.
+    """
+    if not run.rows or run.dashed_lines > 0:
+        return
+    words, row = next(reversed(run.rows.items()))
+    decimals = _RATE_DECIMALS if run.columns[-1].startswith("MsgRate") else _DECIMALS
+    has_end = row.line != last_line or len(words[-1].partition(".")[2]) >= decimals
+    if len(words) < len(run.columns) or not has_end:
+        del run.rows[words]
+        run.cut_line = row.line
+
+
+def _begins_row(run: _Run, last_line: Line) -> bool:
+    """Return whether a table without an end ends with the first characters of a row."""
+    is_open = bool(run.columns) and run.dashed_lines <= 0 and not run.failed
+    return is_open and bool(_PART.fullmatch(last_line.text)) and not _row(run, last_line)
+
+
 def _number(word: str | None, convert: type[_N]) -> _N | None:
     return None if word is None else convert(word)
 
@@ -206,6 +243,7 @@ def _measurement(run: _Run) -> Measurement:
         line_range=(run.first, run.last),
         rows=tuple(run.rows.values()),
         complete=run.complete,
+        cut_line=run.cut_line,
         device=_only(facts["device"] or [command.device for command in commands]),
         port=_only([command.port for command in commands]),
         link_layer=_LINKS[link] if link else None,

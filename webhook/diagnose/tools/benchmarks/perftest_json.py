@@ -71,13 +71,14 @@ def _measurement(report: _Report) -> Measurement:
     test = _TEST.match(report.word("test"))
     name, kind = _KINDS[test[3]] if test else ("", None)
     verb = test[1].removeprefix("RDMA_").lower() if test else ""
-    row = _row_of(report)
+    row = _row_of(report) if report.is_complete else None
     return Measurement(
         program="perftest",
         test=f"ib_{verb}_{name}" if test else None,
         kind=kind,
         line_range=(report.first, report.last),
         rows=(row,) if row else (),
+        cut_line=None if report.is_complete else report.last,
         device=report.word("Device") or None,
         link_layer=_LINKS.get(report.word("Link_type")),
         mtu=report.integer("Mtu"),

@@ -95,7 +95,44 @@ def test_nccl_tests_of_older_versions() -> None:
     """Their last column is called "error", and a command names the test."""
     old = nccl_tests().replace("#wrong", " error").replace("# Collective test starting: ", "$ ./")
     run = only(old.replace("      0 ", "  0e+00 "))
-    assert (run.test, run.rows[0].wrong_elements) == ("all_reduce_perf", 0)
+    assert (run.test, run.rows[0].wrong_elements) == ("all_reduce_perf", None)
+    assert (run.checked, run.wrong_elements) == (True, 0)
+
+
+@pytest.mark.parametrize("report", [JSON, VALID_JSON])
+def test_json_that_is_cut(report: str) -> None:
+    """A figure may lack digits until its report ends, so none is kept."""
+    cut = only(report[: report.index("MsgRate") + len('MsgRate": 0')])
+    assert (cut.rows, cut.cut_line, cut.kind) == ((), cut.line_range[1], "bandwidth")
+    assert only(report).cut_line is None
+
+
+@pytest.mark.parametrize("end", ["5", "5e", "5e-", "5e-0"])
+def test_an_error_that_is_cut(end: str) -> None:
+    """An error of 5e-07 is rounding, and never a number of wrong elements."""
+    old = nccl_tests().replace("#wrong", " error").replace("      0", "  5e-07")
+    table, *_ = old.partition("\n# Out of")
+    row = table.rpartition("\n")[2]
+    last = len(table.splitlines())
+    cut = only(table.removesuffix("5e-07") + end)
+    assert (cut.cut_line, cut.wrong_elements, cut.best_gbps) == (last, None, 373.2)
+    out_of_place = only(table.removesuffix(row) + row.partition("e-07")[0])
+    assert (out_of_place.cut_line, out_of_place.wrong_elements) == (last, None)
+    for whole in (table, f"{table}\n", f"{table.removesuffix('5e-07')}N/A", old):
+        assert only(whole).cut_line is None
+    assert only(f"{table.removesuffix('5e-07')}5\n").cut_line is None
+
+
+def test_a_table_of_nccl_tests_that_is_cut() -> None:
+    """Without its last columns a row is cut, except above the end of the table."""
+    table, *_ = nccl_tests().partition("\n# Out of")
+    row = table.rpartition("\n")[2]
+    short = table.removesuffix(row) + row.partition("   23100")[0]
+    for cut in (short, f"{short}\n"):
+        assert (only(cut).cut_line, only(cut).best_gbps) == (len(table.splitlines()), 373.2)
+    for end in ("# Out of bounds values : 0 OK", "# Avg bus bandwidth    : 23.2825"):
+        assert only(f"{short}\n{end}\n").cut_line is None
+    assert only(table).cut_line is None
 
 
 def test_ucx_perftest() -> None:

@@ -94,15 +94,45 @@ def test_latency() -> None:
             " 2       912345            1.64          609756.10",
             Latency(average=1.64),
         ),
-        (LAT_HEADER, " 2 1000 1.52 6.03 1.61", Latency(1.52, 1.61, None, 6.03, None)),
     ],
-    ids=["old", "duration", "cut"],
+    ids=["old", "duration"],
 )
 def test_columns_of_latency(header: str, row: str, latency: Latency) -> None:
-    """Old versions and runs for a time print fewer columns; a cut row keeps its columns."""
+    """Old versions and runs for a time print fewer columns."""
     run = only(text(head("Send Latency Test"), [header, row]))
     assert [measured.latency for measured in run.rows] == [latency]
     assert run.duration is (True if "tps" in header else None)
+
+
+@pytest.mark.parametrize("whole", [bandwidth(), outputs.latency()])
+def test_a_row_that_is_cut(whole: str) -> None:
+    """A part of a number is another number, so no figure of such a row is kept."""
+    open_table = whole.removesuffix(f"\n{DASHES}\n")
+    line = len(open_table.splitlines())
+    row = open_table.rpartition("\n")[2]
+    for length in range(2, len(row)):
+        cut = only(open_table.removesuffix(row) + row[:length])
+        assert (cut.rows, cut.cut_line) == ((), line)
+    short = open_table.rpartition("  ")[0]
+    assert (only(f"{short}\n").rows, only(f"{short}\n").cut_line) == ((), line)
+    assert (len(only(f"{short}\n{DASHES}\n").rows), only(whole).cut_line) == (1, None)
+    assert only(f"{open_table[:-1]}\n").cut_line is None
+    assert only(open_table)._replace(complete=True) == only(whole)
+    assert read_output(f"{short}\n{whole}").measurements[0].cut_line == line
+
+
+def test_rows_above_one_that_is_cut() -> None:
+    """Only the last row is dropped."""
+    rows = text(head(), addresses(), table(outputs.row(46.4), outputs.row(48.9, 8 << 20)))
+    table_text = rows.removesuffix(f"\n{DASHES}\n")
+    last = table_text.rpartition("\n")[2]
+    for length in range(2, len(last)):
+        run = only(table_text.removesuffix(last) + last[:length])
+        assert ([row.gbps for row in run.rows], run.cut_line) == ([46.4], 21)
+    assert only(f"{rows}8").cut_line is None
+    assert only(f"{rows.rpartition(DASHES)[0]}8 of 9").cut_line is None
+    assert only(f"{text(head())}8").cut_line is None
+    assert only(f"{rows.rpartition(DASHES)[0]} Failed status 10: wr_id 0\n8").cut_line is None
 
 
 def test_a_table_of_all_sizes() -> None:
