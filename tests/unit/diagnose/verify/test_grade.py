@@ -57,15 +57,19 @@ def test_a_cut_row_is_not_graded() -> None:
         assert (result.gbps, result.latency_us) == (None, None)
 
 
-def test_rows_above_a_cut_one() -> None:
+@pytest.mark.parametrize(
+    ("gbps", "level", "code", "end"),
+    [
+        (95, "ok", "AtRate", "Gb/s."),
+        (50, "unsure", "NoResult", "Gb/s. The output is cut in line 21."),
+    ],
+)
+def test_rows_above_a_cut_one(gbps: float, level: str, code: str, end: str) -> None:
     """They prove that a link is good; a larger message may have been faster than they were."""
-    for gbps, level, code in ((95, "ok", "AtRate"), (50, "unsure", "NoResult")):
-        output = bandwidth(f"{row(gbps)}\n{row(99, 8 << 20)}")
-        result = only_result(output[: output.rindex(".") + 1] + "0")
-        assert (result.finding.level, result.finding.code, result.gbps) == (level, code, gbps)
-    assert result.finding.text == (
-        "50.0 Gb/s, 50% of the expected 99.37 Gb/s. The output is cut in line 21."
-    )
+    output = bandwidth(f"{row(gbps)}\n{row(99, 8 << 20)}")
+    result = only_result(output[: output.rindex(".") + 1] + "0")
+    assert (result.finding.level, result.finding.code, result.gbps) == (level, code, gbps)
+    assert result.finding.text == f"{gbps:.1f} Gb/s, {gbps / 99.37:.0%} of the expected 99.37 {end}"
 
 
 def test_the_best_row_counts() -> None:
