@@ -260,6 +260,15 @@ LONG: dict[str, Family] = {
         )
     ),
     "name of a variable": lambda n: pod(gpu(env=[{"name": _long(n), "value": "x"}])),
+    "references without an end": lambda n: pod(
+        gpu(env=[{"name": "NCCL_IB_HCA", "value": _long(n // 2, "$(")}], command=["sshd"])
+    ),
+    "references that nest": lambda n: pod(
+        gpu(
+            env=[{"name": "NCCL_IB_HCA", "value": f"{_long(n // 2, '$(')})"}],
+            command=["mpirun", "-x", _long(n // 2, "$(")],
+        )
+    ),
     "keys of annotations": lambda n: _noted({_long(n): "", f"rdma.lab/{_long(n)}": ""}),
     "value of an annotation": lambda n: _noted({"a": _long(n, "é")}),
     "name to skip": lambda n: _noted({"rdma.lab/skip": _long(n)}),

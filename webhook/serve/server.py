@@ -39,6 +39,7 @@ from webhook.admission.expected_registration import MUTATE_PATH, VALIDATE_PATH
 from webhook.decide import decide
 from webhook.errors import ConfigError, WebhookError, crash_summary
 from webhook.serve import dev
+from webhook.serve.cpu_limit import CpuLimit
 from webhook.serve.events import owner_notifier
 from webhook.serve.fair_queue import FairQueue
 from webhook.serve.http.apps import AdmissionApp, Health
@@ -122,6 +123,7 @@ class WebhookServer:
             certificate,
             *(() if options.preview == "only" else self._sources_of_admission()),
         )
+        self._cpu_limit = CpuLimit()
         self._worker = WorkerSupervisor(self.metrics, self.log, options.preview_seconds)
         self._apps = self._applications()
         self._sockets = bind(options, self._apps)
@@ -204,7 +206,8 @@ class WebhookServer:
         for number in signals:
             self._loop.add_signal_handler(number, self._handle_signal)
         try:
-            yield
+            with self._cpu_limit.enforced():
+                yield
         finally:
             for number in signals:
                 self._loop.remove_signal_handler(number)
@@ -301,7 +304,7 @@ class WebhookServer:
         endpoints: dict[str, ASGIApp] = {
             MUTATE_PATH: Mutate(
                 *shared,
-                decide,
+                self._cpu_limit.of(decide),
                 owner_notifier(self._options, self.metrics, self.log, os.environ),
                 max_decisions=self._options.decision_cache,
             ),

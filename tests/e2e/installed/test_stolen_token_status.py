@@ -85,6 +85,25 @@ def test_many_items_of_a_wrong_form_are_one_error(thief: Thief, what: str, kind:
     assert len(json.dumps(response.object)) < 2000, response
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("conditions", [["type"] * MANY]),
+        ("fabrics", [["name"] * MANY]),
+        ("fabrics", [{"name": "ib", "resources": [["name"] * MANY]}]),
+        ("replicas", ["seen"] * MANY),
+    ],
+    ids=["conditions", "fabrics", "resources", "replicas"],
+)
+def test_a_list_of_names_is_no_map_with_these_fields(thief: Thief, field: str, value: Any) -> None:
+    """The policy refuses the type. Reading each name first would take time that is quadratic."""
+    written = {thief.pod: value} if field == "replicas" else value
+    change = {"op": "add", "path": f"/status/{field}", "value": written}
+    response = thief.send("PATCH", STATUS, [change], "application/json-patch+json")
+    assert response.code in {403, 422}, response
+    assert " may write only " in response.object["message"]
+
+
 @pytest.mark.parametrize("value", [{}, 1, []], ids=str)
 def test_many_replicas_of_a_wrong_form_are_one_error(thief: Thief, value: object) -> None:
     """Their number alone is refused by the definition."""

@@ -53,9 +53,8 @@ class _Expansion:
         """Return a text with the values of its references; None if one is unknown, or too long."""
         if "$" not in written:
             return written
-        end = written.rfind(")") + 1  # no reference is after it, so none is searched for in vain
-        parts: list[str | None] = _REFERENCE.split(written[:end])
-        references = parts[1::2]  # the names in between the rest of the text; None for `$$`
+        parts, rest = _split(written)
+        references = parts[1::2]
         values = {name: "$" if name is None else value_of(name) for name in set(references)}
         known = {name: value for name, value in values.items() if value is not None}
         if len(known) < len(values):
@@ -65,7 +64,16 @@ class _Expansion:
         if self._left < 0:
             return None
         parts[1::2] = map(known.__getitem__, references)
-        return "".join((*filter(None, parts), written[end:].replace("$$", "$")))
+        return "".join((*filter(None, parts), rest.replace("$$", "$")))
+
+
+def _split(written: str) -> tuple[list[str | None], str]:
+    """Return a text up to its last reference, and the rest.
+
+    The names of references are in between the other parts; None for `$$`.
+    """
+    end = written.rfind(")") + 1  # no reference is after it, so none is searched for in vain
+    return _REFERENCE.split(written[:end]), written[end:]
 
 
 def _length(name: str | None) -> int:
@@ -175,7 +183,8 @@ def unexpanded(env_items: list[JsonObject], name: str) -> str:
         {item.get("name") for item in items}
         for items in (env_items[:index], env_items[index + 1 :])
     )
-    for reference in _REFERENCE.findall(str(env_items[index].get("value") or "")):
+    parts, _ = _split(str(env_items[index].get("value") or ""))
+    for reference in parts[1::2]:
         if reference and reference not in before:
             when = "only later" if reference in after else "nowhere before"
             return f"$({reference:.60}) is not expanded, since env defines it {when}"

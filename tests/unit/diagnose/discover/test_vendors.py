@@ -208,7 +208,7 @@ def test_erdma_that_a_dra_driver_offers_is_claimed() -> None:
 
 
 def test_erdma_agrees_with_the_example() -> None:
-    """The example's resource, mode and libraries are those that discover proposes."""
+    """The example has the resource, mode and libraries that discover proposes."""
     example = yaml.safe_load(EXAMPLE.read_text(encoding="utf-8"))["spec"]["fabrics"][0]
     entry = only_entry(discovered({"n1": observed(ethernet("erdma_0", vendor_id=0x1DED))}))
     for field in ("mode", "resources", "linkLayer", "libraries"):
