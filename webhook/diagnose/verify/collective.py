@@ -9,7 +9,7 @@ ranks in total:
                                                                 messages of a rank, n-g leave
     sendrecv                                                    B/g: each GPU has its share
 
-Trees and NVLS may exceed this on a few nodes, so a high bandwidth proves nothing wrong. Below half,
+Trees and NVLS may exceed this on a few nodes, but not twice this. Below half,
 a part of the hardware is not in use, or slow.
 """
 
@@ -54,6 +54,18 @@ COLLECTIVE_CODES = (OVER_RDMA, COLLECTIVE_SLOW, COLLECTIVE_UNGRADED, NO_GPU_DIRE
 
 #: Below this share of the expectation, a collective does not pass.
 _SLOW_SHARE = 0.5
+#: Above this share, other links carried the data as well. In a tree, or if switches add, each node
+#: sends the data once, so that the bus bandwidth is below twice the bandwidth of its HCAs.
+_FAST_SHARE = 2.0
+_TOO_FAST = (
+    "This is more than they can carry: the log shows only a part of the HCAs, or NVLink carried "
+    "the data."
+)
+_NO_HCAS = "the log does not show which HCAs NCCL used"
+_ALL_LOGS = (
+    "Pass the complete log of all ranks with NCCL_DEBUG=INFO: its lines with `via NET/` show the "
+    "HCAs. Check that the rate is that of one HCA."
+)
 #: Bytes of a message with which a collective on many nodes reaches its bandwidth.
 _LARGE = 128 << 20
 _WHOLE_NODE = frozenset(
@@ -94,7 +106,8 @@ def _finding(
     if gbps is None or expected is None:
         obstacle = _obstacle(measurement, log, rate)
         text = f"{bandwidth_text(measurement)} over RDMA{end}. It is not graded, since {obstacle}."
-        return COLLECTIVE_UNGRADED.finding("unsure", text)
+        remedy = _ALL_LOGS if obstacle == _NO_HCAS else None
+        return COLLECTIVE_UNGRADED.finding("unsure", text, remedy)
     text = (
         f"{bandwidth_text(measurement)} over RDMA, {gbps / expected.gbps:.0%} of the "
         f"{_gigabytes(expected.gbps)} that the HCAs can carry{end}"
@@ -102,6 +115,8 @@ def _finding(
     copies = bool(measurement.cuda) and log.gpu_direct is False
     if copies:
         text += ", and without GPUDirect RDMA"
+    if gbps > _FAST_SHARE * expected.gbps:
+        return COLLECTIVE_UNGRADED.finding("unsure", f"{text}. {_TOO_FAST}", _ALL_LOGS)
     if gbps < _SLOW_SHARE * expected.gbps:
         obstacle = _obstacle(measurement, log, rate)
         if obstacle:
@@ -165,7 +180,7 @@ def _obstacle(measurement: Measurement, log: LogReport, rate: PortRate | None) -
         "no row has a bus bandwidth": measurement.best_gbps is None,
         f"the output is cut in line {measurement.cut_line}": measurement.cut_line is not None,
         "the rate of the HCAs is unknown": rate is None,
-        "the log does not show which HCAs NCCL used": not log.nccl_devices.used_count,
+        _NO_HCAS: not log.nccl_devices.used_count,
         f"{measurement.test or 'this test'} has no known relation to the HCAs, or the numbers of "
         "ranks and nodes are unknown": _share(measurement) is None,
         f"its largest message has {largest >> 20} MiB, and only 128 MiB or more fill many HCAs": (

@@ -117,6 +117,10 @@ _BUILD_WITH_MPI = (
     "use the same MPI."
 )
 
+_WHOLE_TABLE = "Pass the complete table: -a measures messages of up to 8 MiB."
+_MORE_QUEUE_PAIRS = (
+    "Run the benchmark again with -q 4, or with messages of 1 MiB if it can send them."
+)
 #: Bytes of a message that fills a link with one queue pair.
 LARGE = 1 << 20
 #: Above this share of the expectation, the rate is wrong, or no cable was used.
@@ -239,7 +243,7 @@ def _comparison(measurement: Measurement, gbps: float, expected: ExpectedRate) -
         end, remedy = "", None
         if len(sizes) > 1:
             end = f" The table ends at {counted(max(sizes), 'byte')}."
-            remedy = "Pass the complete table: -a measures messages of up to 8 MiB."
+            remedy = _MORE_QUEUE_PAIRS if measurement.complete else _WHOLE_TABLE
         reason = "one queue pair with messages below 1 MiB might not fill the link"
         return SMALL_MESSAGES.finding("unsure", f"{text}: {reason}.{end}", remedy)
     return code.finding(level, f"{text}.", code.remedy + _gpu_hint(measurement, level))

@@ -49,6 +49,31 @@ def test_the_expectation(test: str, gpus: int, nodes: int, gigabytes: float) -> 
 
 
 @pytest.mark.parametrize(
+    ("gigabytes", "level", "code"),
+    [("100", "ok", "OverRdma"), ("100.1", "unsure", "CollectiveUngraded")],
+)
+def test_more_than_the_hcas_can_carry(gigabytes: str, level: str, code: str) -> None:
+    """One HCA of 50 GB/s cannot carry twice that, with any algorithm."""
+    result = judged(nccl_job(gbytes=gigabytes), nccl_log(1))
+    assert code_of(result) == (level, code)
+    reason = "the log shows only a part of the HCAs, or NVLink carried the data."
+    assert result.finding.text.endswith(reason) == (level == "unsure")
+    assert result.finding.remedy.startswith("Pass the complete log") == (level == "unsure")
+
+
+def test_the_remedy_for_a_log_without_hcas() -> None:
+    """The run has two nodes, large messages and a rate; only the log lacks something."""
+    log = "n:1:1 [0] NCCL INFO Using network AWS Libfabric\n"
+    result = judged(nccl_job(), f"{log}n:1:1 [0] NCCL INFO NET/OFI Selected Provider is efa\n")
+    assert code_of(result) == ("unsure", "CollectiveUngraded")
+    assert result.finding.text.endswith("since the log does not show which HCAs NCCL used.")
+    assert result.finding.remedy.startswith("Pass the complete log of all ranks")
+    assert "--rate" not in result.finding.remedy
+    no_rate = judged(nccl_job(), nccl_log(8), rate=None)
+    assert "--rate" in no_rate.finding.remedy
+
+
+@pytest.mark.parametrize(
     ("gigabytes", "code", "end"),
     [
         ("240", "OverRdma", ", without wrong results before line 20, where the output is cut."),

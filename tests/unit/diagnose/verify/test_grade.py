@@ -111,10 +111,14 @@ def test_a_table_of_many_sizes_is_graded_by_its_large_messages(
 
 
 def test_a_table_that_was_cut() -> None:
-    """It already is that of -a, so the remedy is not to use -a."""
-    cut = only_result(bandwidth("\n".join([row(40, 32768), row(50, 65536)]))).finding
+    """It already is that of -a, so the remedy is not to use -a; a complete one needs more pairs."""
+    table = bandwidth("\n".join([row(40, 32768), row(50, 65536)]))
+    cut = only_result(table.rpartition("---")[0].rstrip("-")).finding
     assert cut.text.endswith("might not fill the link. The table ends at 65,536 bytes.")
     assert cut.remedy == "Pass the complete table: -a measures messages of up to 8 MiB."
+    whole = only_result(table).finding
+    assert (whole.text, whole.code) == (cut.text, cut.code)
+    assert whole.remedy.startswith("Run the benchmark again with -q 4, or with messages of 1 MiB")
     alone = only_result(bandwidth(row(50, 65536))).finding
     assert alone.text.endswith("might not fill the link.")
     assert "with -a for all sizes" in alone.remedy

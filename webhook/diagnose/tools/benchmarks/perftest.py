@@ -50,8 +50,11 @@ _FACTS = {
     "dual": re.compile(r"Dual-port {0,20}: (ON|OFF)\b"),
     "qps": re.compile(r"Number of qps\s{0,20}:\s{0,20}(\d{1,6})\b"),
     "mtu": re.compile(r"Mtu\s{0,20}:\s{0,20}(\d{1,5})\[B\]"),
+    "connection": re.compile(r"Connection type\s{0,20}:\s{0,20}(\w{1,8})\b"),
     "link": re.compile(r"Link type\s{0,20}:\s{0,20}(IB|Ethernet)\b"),
 }  # fmt: skip
+#: The transport of AWS EFA, whose link perftest calls IB.
+_EFA = "SRD"
 #: Lines about GPU memory before the title; the lines at the end do not belong to the next run.
 _CUDA = re.compile(
     r"initializing CUDA|creating CUDA Ctx|Picking device No|allocated GPU buffer"
@@ -235,7 +238,7 @@ def _latency(cells: dict[str, str]) -> Latency | None:
 def _measurement(run: _Run) -> Measurement:
     test, kind, bidirectional = run.titles[0] if run.titles else _kind_without_title(run)
     facts, commands = run.facts, run.commands
-    link = _only(facts["link"])
+    link = None if _EFA in facts["connection"] else _only(facts["link"])
     return Measurement(
         program="perftest",
         test=test,

@@ -80,7 +80,7 @@ def _measurement(report: _Report) -> Measurement:
         rows=(row,) if row else (),
         cut_line=None if report.is_complete else report.last,
         device=report.word("Device") or None,
-        link_layer=_LINKS.get(report.word("Link_type")),
+        link_layer=_link_layer(report),
         mtu=report.integer("Mtu"),
         qps=report.integer("Number_of_qps"),
         bidirectional="Bidirectional" in test[2] if test else None,
@@ -88,6 +88,13 @@ def _measurement(report: _Report) -> Measurement:
         cuda=any(_GPU.fullmatch(key) and value == "ON" for key, (value, _) in report.fields.items())
         or None,
     )
+
+
+def _link_layer(report: _Report) -> LinkLayer | None:
+    """Return the link layer; None for SRD of AWS EFA, whose link perftest calls IB."""
+    if report.word("Connection_type") == "SRD":
+        return None
+    return _LINKS.get(report.word("Link_type"))
 
 
 def _row_of(report: _Report) -> MeasuredRow | None:

@@ -121,6 +121,16 @@ def test_a_row_that_is_cut(whole: str) -> None:
     assert read_output(f"{short}\n{whole}").measurements[0].cut_line == line
 
 
+def test_the_link_of_efa() -> None:
+    """Perftest calls it IB, but packets of SRD have other headers than InfiniBand's."""
+    efa = bandwidth().replace("Connection type : RC", "Connection type : SRD")
+    assert (only(efa).link_layer, only(efa).mtu) == (None, 4096)
+    report = JSON.replace("Link_type: Ethernet", "Connection_type: SRD,\nLink_type: IB")
+    assert only(report).link_layer is None
+    assert only(report.replace("SRD", "RC")).link_layer == "InfiniBand"
+    assert only(bandwidth()).link_layer == "InfiniBand"
+
+
 def test_rows_above_one_that_is_cut() -> None:
     """Only the last row is dropped."""
     rows = text(head(), addresses(), table(outputs.row(46.4), outputs.row(48.9, 8 << 20)))
