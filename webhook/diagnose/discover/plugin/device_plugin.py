@@ -74,7 +74,7 @@ def config_json(entries: Sequence[PluginEntry]) -> str:
     return json_field({"periodicUpdateInterval": _SECONDS, "configList": listed})
 
 
-def fit_one_configuration(entries: Sequence[PluginEntry]) -> bool:
+def fit_together(entries: Sequence[PluginEntry]) -> bool:
     """Return whether one configuration can serve the nodes of all fabrics.
 
     The plugin rejects two entries of one name, and offers a resource where any device fits.
@@ -88,7 +88,7 @@ def fit_one_configuration(entries: Sequence[PluginEntry]) -> bool:
 
 def shared_plugin_files(entries: Sequence[PluginEntry]) -> list[PluginFile]:
     """Return one ConfigMap, or one for each fabric if selectors cannot distinguish their nodes."""
-    if fit_one_configuration(entries):
+    if fit_together(entries):
         return [_config_map("rdma-devices", entries, _comments(entries))] if entries else []
     return [
         _config_map(

@@ -18,7 +18,7 @@ from webhook.diagnose.discover.plugin.device_plugin import (
     PluginFile,
     PortIndex,
     config_json,
-    fit_one_configuration,
+    fit_together,
     json_field,
     manifest,
     plugin_entries,
@@ -165,7 +165,7 @@ def operator_policy(
         comments.append(_OFED_WARNING)
     else:
         comments.append("ofedDriver is omitted, so the nodes keep the RDMA driver that they have.")
-    if not fit_one_configuration(entries):
+    if not fit_together(entries):
         comments.append(
             "rdmaSharedDevicePlugin is omitted, since one configuration cannot distinguish the "
             "nodes of the fabrics; see the ConfigMaps."

@@ -73,9 +73,9 @@ _MESSAGES: tuple[tuple[re.Pattern[str], str, FailureKind], ...] = (
 
 def _failure_row(line: Line) -> RowReading | None:
     """Read a message."""
-    not_found = _NOT_FOUND.fullmatch(line.text)
-    if not_found:
-        tool = not_found["tool"] or not_found["typed"]
+    missing = _NOT_FOUND.fullmatch(line.text)
+    if missing:
+        tool = missing["tool"] or missing["typed"]
         return RowReading((ToolFailure(Origin(tool, line.number), "not installed"),))
     text = line.text.strip()
     for pattern, tool, kind in _MESSAGES:
