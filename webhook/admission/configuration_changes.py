@@ -41,8 +41,8 @@ FABRIC_OF_OTHER_MANAGER_REMOVED = Code(
 OWNERSHIP_CHANGED = Code(
     "OwnershipChanged",
     "An update changes fields that a different field manager applied earlier.",
-    "Make the same change in that manager's file, whose next apply would otherwise report a "
-    "conflict or restore the old values.",
+    "Make the same change in the file that the other field manager applies. Otherwise, its next "
+    "apply gets a conflict, or restores the old values.",
 )
 CODES = (
     NO_FABRICS_LEFT,

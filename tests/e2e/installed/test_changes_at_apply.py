@@ -145,7 +145,7 @@ def test_changes_of_others_fields_are_reported(webhook: Webhook) -> None:
     printed = applied(webhook, other, *forced)
     assert (
         "Warning: spec: field manager team changes fields that other field managers had applied: "
-        "fabric north (north). Make the same change in that manager's file"
+        "fabric north (north). Make the same change in the file"
     ) in printed
     assert "[OwnershipChanged]" in printed
     patch = [{"op": "remove", "path": "/spec/fabrics/1"}]

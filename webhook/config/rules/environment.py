@@ -196,8 +196,8 @@ def ucx_without_interface(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule(
     "warning",
-    "Add the interface, such as eth0, to UCX_NET_DEVICES, or set hcas and the socket interface "
-    "instead.",
+    "Add the network interface, such as eth0, to UCX_NET_DEVICES, or set hcas and socketInterface "
+    "(in mode host-network, hostSocketInterface) in place of the variable.",
 )
 def ucx_devices_without_interface(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a fabric that sets UCX_NET_DEVICES in `env` to a list of HCAs alone.

@@ -187,7 +187,7 @@ def _nearest_driver_name(name: str) -> str:
     "node prints the names of its devices.",
 )
 def no_hcas(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that names no RDMA device, although all of its pods see the same names.
+    """Warn about a fabric that lists no HCAs, although all its pods see devices of the same names.
 
     A warning: NCCL and UCX then use every device that they find, including slow ones, but a node
     may have only the right devices.

@@ -82,8 +82,8 @@ DRA_DEVICES_NOT_RDMA = Code(
 DRA_DRIVER_WITHOUT_CLASS = Code(
     "DraDriverWithoutClass",
     "A DRA driver offers RDMA devices, but no DeviceClass selects them, so pods cannot claim them.",
-    "Create a DeviceClass that selects the driver's devices; discover then plans a fabric with "
-    "claims.",
+    "Create a DeviceClass that selects the driver's devices, and run discover again: it then "
+    "derives a fabric whose pods claim these devices.",
 )
 CLUSTER_CODES = (
     OPERATOR_REPLACES_DRIVER,

@@ -46,8 +46,8 @@ ROLLOUT_INCOMPLETE = Code(
     "RolloutIncomplete",
     "Replicas are ready, but not all of them were created from the Deployment's current "
     "template, as during an upgrade.",
-    "Wait for `kubectl -n NAMESPACE rollout status deployment/rdma-webhook`. If it does not end, "
-    "find the reason with `kubectl -n NAMESPACE describe pods --show-events`.",
+    "Wait for `kubectl -n NAMESPACE rollout status deployment/rdma-webhook`. If the rollout does "
+    "not complete, find the reason with `kubectl -n NAMESPACE describe pods --show-events`.",
 )
 PREVIEW_UNAVAILABLE = Code(
     "PreviewUnavailable",

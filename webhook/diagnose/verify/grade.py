@@ -103,8 +103,9 @@ WRONG_RESULTS = Code(
 )
 TRANSPORT_UNKNOWN = Code(
     "TransportUnknown",
-    "The output does not show which network was used.",
-    "Run the job again on at least two nodes with NCCL_DEBUG=INFO, and pass the complete output.",
+    "The output of the benchmark does not show which network it used.",
+    "Run the job again on at least two nodes with NCCL_DEBUG=INFO, and pass its complete output "
+    "to `rdma-webhook verify judge`.",
 )
 
 _UCX_REMEDY = (

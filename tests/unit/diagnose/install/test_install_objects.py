@@ -194,8 +194,9 @@ def test_a_replica_that_waits_for_its_image(installation: Installation) -> None:
 
 
 _ROLLOUT_REMEDY = (
-    "Wait for `kubectl -n rdma-webhook rollout status deployment/rdma-webhook`. If it does not "
-    "end, find the reason with `kubectl -n rdma-webhook describe pods --show-events`."
+    "Wait for `kubectl -n rdma-webhook rollout status deployment/rdma-webhook`. If the "
+    "rollout does not complete, find the reason with `kubectl -n rdma-webhook describe pods "
+    "--show-events`."
 )
 
 

@@ -31,8 +31,8 @@ FAILURES = (
         "LibraryMissing", "failure", "verbs", "Failed to open libibverbs.so", None,
         "node-0:58239:58245 [0] NCCL INFO Failed to open libibverbs.so[.1]",
         "The image has no libibverbs, so NCCL uses TCP sockets.",
-        "Add the package libibverbs to the image (on Debian and Ubuntu, libibverbs1 and "
-        "ibverbs-providers).",
+        "Add the library and its drivers to the image: on Debian and Ubuntu, the packages "
+        "libibverbs1 and ibverbs-providers; on Fedora and RHEL, the package libibverbs.",
         "nccl, src/misc/ibvwrap.cc",
     ),
     KnownLine(
@@ -40,8 +40,8 @@ FAILURES = (
         "libibverbs: Warning: no userspace device-specific driver found for "
         "/sys/class/infiniband_verbs/uverbs0",
         "The image has libibverbs, but lacks the userspace driver of the NIC.",
-        "Add the package with the userspace drivers to the image: libibverbs or, on Debian and "
-        "Ubuntu, ibverbs-providers.",
+        "Add the userspace drivers to the image: on Debian and Ubuntu, the package "
+        "ibverbs-providers; on Fedora and RHEL, they are in the package libibverbs.",
         "rdma-core, libibverbs/init.c",
     ),
     KnownLine(
