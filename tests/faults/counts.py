@@ -9,7 +9,13 @@ from tests.e2e.installed.load import Creations
 #: The API server's errors for requests to a process that ends, and to one that ended: kube-proxy
 #: sends half of the new connections there until the kubelet has noticed, and nothing retries them.
 _CAUSES = {
-    "in flight": ("EOF", "connection reset", "broken pipe", "server closed idle connection"),
+    "in flight": (
+        "EOF",
+        "connection reset",
+        "broken pipe",
+        "server closed idle connection",
+        "use of closed network connection",
+    ),
     "dialed before it was noticed": ("connection refused",),
 }
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import NamedTuple
 
 from webhook.model.fabric import CompiledConfiguration, Fabric
@@ -26,18 +27,91 @@ TEMPLATE_KIND, CLAIM_KIND = "ResourceClaimTemplate", "ResourceClaim"
 #: The annotation of a claim that was made from a template.
 _OF_TEMPLATE = "resource.kubernetes.io/pod-claim-name"
 
-#: Name of a request → its device classes: several if it lists alternatives.
-RequestedClasses = Mapping[str, tuple[str, ...]]
+#: Words that occur in no other word, and short ones that must be whole words: `nic` as in `nic-0`.
+_NIC = re.compile(
+    r"rdma|roce|sriov|infiniband|connectx|mlnx|mlx5|dranet"
+    r"|(?<![a-z])(?:nic|hca|efa|ib|vf|rail)s?(?![a-z])"
+)
+_GPU = re.compile(r"gpu|(?<![a-z])mig(?![a-z])")
+_DOMAIN_WORDS = ("compute-domain", "computedomain", "imex")
+
+
+class DeviceClasses(tuple[str, ...]):  # noqa: SLOT001 -- it keeps what the names show
+    """The device classes of a request, and what their names show.
+
+    A user may request hundreds of classes with long names, and pods may use the claim in hundreds
+    of places, so the names are searched once, and not for each pod or each use.
+    """
+
+    @classmethod
+    def of(cls, names: Iterable[str]) -> DeviceClasses:
+        """Return names as device classes, the same object if they are."""
+        return names if isinstance(names, cls) else cls(names)
+
+    @cached_property
+    def words(self) -> str:
+        """The names whose purpose shows, in lower case, one per line."""
+        names = [name[:MAX_SUBDOMAIN_LENGTH].lower() for name in self]
+        shown = [
+            next((name for name in names if shows(name)), "")
+            for shows in (_NIC.search, _GPU.search, _shows_domain)
+        ]
+        return "\n".join(filter(None, shown))
+
+    @cached_property
+    def other_than_gpus(self) -> frozenset[str]:
+        """The classes whose names show no GPU."""
+        return frozenset(name for name in self if not _GPU.search(name))
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The classes as a set."""
+        return frozenset(self)
+
+
+class RequestedClasses(dict[str, DeviceClasses]):
+    """Name of a request → its device classes: several if it lists alternatives."""
+
+    @classmethod
+    def of(cls, requested: Mapping[str, tuple[str, ...]]) -> RequestedClasses:
+        """Return a mapping as requested classes, the same object if it is."""
+        if isinstance(requested, cls):
+            return requested
+        return cls({name: DeviceClasses.of(classes) for name, classes in requested.items()})
+
+    def search_names(self) -> None:
+        """Search the names now, so that no decision has to."""
+        for classes in (*self.values(), self.together):
+            _ = classes.words
+
+    @cached_property
+    def together(self) -> DeviceClasses:
+        """The classes of all requests."""
+        return DeviceClasses(name for classes in self.values() for name in classes)
+
+    def chosen(self, request: str) -> DeviceClasses:
+        """Return the classes of a request, or of all requests for ""."""
+        return self.get(request, _NO_CLASSES) if request else self.together
+
+
+_NO_CLASSES = DeviceClasses()
+_NO_REQUESTS = RequestedClasses()
+
+
+def _shows_domain(words: str) -> bool:
+    return any(word in words for word in _DOMAIN_WORDS)
+
+
 #: Kind and name of an object, and its requests.
-ClaimObject = tuple[str, str, RequestedClasses]
+ClaimObject = tuple[str, str, Mapping[str, tuple[str, ...]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimFacts:
     """The known templates and claims of one namespace."""
 
-    templates: Mapping[str, RequestedClasses] = field(default_factory=dict)
-    claims: Mapping[str, RequestedClasses] = field(default_factory=dict)
+    templates: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
+    claims: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
     #: Whether the namespace has no other templates.
     has_all_templates: bool = False
 
@@ -80,7 +154,11 @@ def is_made_for_pod(item: Mapping[str, object]) -> bool:
 
 def requested_classes(item: Mapping[str, object]) -> RequestedClasses:
     """Return the requests of a ResourceClaim or ResourceClaimTemplate."""
-    return {request.name or "": request.device_classes for request in ResourceClaim(item).requests}
+    requested = RequestedClasses.of(
+        {request.name or "": request.device_classes for request in ResourceClaim(item).requests}
+    )
+    requested.search_names()
+    return requested
 
 
 #: The beginning of our claims' names; the fabric's name and a number follow.
@@ -94,13 +172,6 @@ MAX_FABRIC_NAME_LENGTH = 63 - len(CLAIM_PREFIX) - len("-999")
 _TEMPLATE, _EXISTING = "resourceClaimTemplateName", "resourceClaimName"
 #: The maximum number of `spec.resourceClaims` that are looked up before the decision.
 _MAX_LISTED = 32
-#: Words that occur in no other word, and short ones that must be whole words: `nic` as in `nic-0`.
-_NIC = re.compile(
-    r"rdma|roce|sriov|infiniband|connectx|mlnx|mlx5|dranet"
-    r"|(?<![a-z])(?:nic|hca|efa|ib|vf|rail)s?(?![a-z])"
-)
-_GPU = re.compile(r"gpu|(?<![a-z])mig(?![a-z])")
-_DOMAIN_WORDS = ("compute-domain", "computedomain", "imex")
 
 
 class Claim(NamedTuple):
@@ -110,12 +181,12 @@ class Claim(NamedTuple):
     words: str  #: all names that may show its purpose, in lower case, one per line
     container: Container | None  #: None for a claim that no container uses
     template: str = ""  #: of a claim that is made for the pod
-    classes: tuple[str, ...] = ()  #: the device classes of its requests, if known
+    classes: DeviceClasses = _NO_CLASSES  #: the device classes of its requests, if known
 
     @property
     def is_compute_domain(self) -> bool:
         """Whether it is a channel of a ComputeDomain, which is not a device."""
-        return any(word in self.words for word in _DOMAIN_WORDS)
+        return _shows_domain(self.words)
 
     @property
     def is_nic(self) -> bool:
@@ -139,13 +210,18 @@ def claims_of(pod: Pod, facts: ClaimFacts = NO_CLAIM_FACTS) -> tuple[Claim, ...]
     }
     claims: list[Claim] = []
     for container in pod.containers:
-        for use in container.claims:
-            name = str(use.get("name", ""))
-            if name in pod_claims_by_name:
-                claims.append(_claim(pod_claims_by_name[name], use, container, facts))
+        # The API server rejects repetitions later.
+        uses = dict.fromkeys(
+            (str(use.get("name", "")), str(use.get("request") or "")) for use in container.claims
+        )
+        claims += [
+            _claim(pod_claims_by_name[name], request, container, facts)
+            for name, request in uses
+            if name in pod_claims_by_name
+        ]
     used = {claim.name for claim in claims}
     claims += [
-        _claim(pod_claim, {}, None, facts)
+        _claim(pod_claim, "", None, facts)
         for name, pod_claim in pod_claims_by_name.items()
         if name not in used
     ]
@@ -182,18 +258,16 @@ def has_nic_of(claim: Claim, fabric: Fabric, facts: ClaimFacts) -> bool:
     if any(is_nic_class(name) for name in fabric_classes.intersection(claim.classes)):
         return True
     return any(
-        name in claim.classes and name not in fabric_classes for name in _nic_classes(fabric, facts)
+        not (nic_classes & claim.classes.names) <= fabric_classes
+        for nic_classes in _nic_classes(fabric, facts)
     )
 
 
-def _nic_classes(fabric: Fabric, facts: ClaimFacts) -> Iterator[str]:
-    """Yield the device classes of the NICs that a fabric's templates request."""
+def _nic_classes(fabric: Fabric, facts: ClaimFacts) -> Iterator[frozenset[str]]:
+    """Yield the device classes of the NICs that each of a fabric's templates requests."""
     for reference in fabric.claim_templates:
-        requested = facts.templates.get(reference.template, {})
-        request = reference.request
-        chosen = (requested.get(request, ()),) if request else requested.values()
-        for classes in chosen:
-            yield from (name for name in classes if not _GPU.search(name))
+        requested = RequestedClasses.of(facts.templates.get(reference.template, _NO_REQUESTS))
+        yield requested.chosen(reference.request or "").other_than_gpus
 
 
 def is_nic_class(name: str) -> bool:
@@ -215,11 +289,9 @@ def is_gpu_claim(claim: Claim, configuration: CompiledConfiguration) -> bool:
 
 def brings_gpu(template: str, configuration: CompiledConfiguration, facts: ClaimFacts) -> bool:
     """Return whether a template is known to request a GPU, perhaps together with a NIC."""
-    requested = facts.templates.get(template, {})
-    return any(
-        _GPU.search(name) or (name in configuration.by_class and not is_nic_class(name))
-        for classes in requested.values()
-        for name in classes
+    classes = RequestedClasses.of(facts.templates.get(template, _NO_REQUESTS)).together
+    return len(classes.other_than_gpus) < len(classes.names) or any(
+        name in configuration.by_class and not is_nic_class(name) for name in classes
     )
 
 
@@ -246,21 +318,19 @@ def unknown_claims(pod: PodManifest, facts: ClaimFacts) -> list[str]:
 
 def _claim(
     pod_claim: dict[str, object],
-    use: dict[str, object],
+    request: str,
     container: Container | None,
     facts: ClaimFacts,
 ) -> Claim:
-    """Join an entry of `spec.resourceClaims` and an entry of a container's `resources.claims`."""
+    """Return an entry of `spec.resourceClaims` as a container uses it; "" for all its requests."""
     template, existing = (str(pod_claim.get(key, "")) for key in (_TEMPLATE, _EXISTING))
-    requested = facts.templates.get(template) or facts.claims.get(existing) or {}
-    request = str(use.get("request") or "")
-    chosen = (requested.get(request, ()),) if request else requested.values()
-    classes = tuple([device_class for classes in chosen for device_class in classes])
+    requested = facts.templates.get(template) or facts.claims.get(existing) or _NO_REQUESTS
+    classes = RequestedClasses.of(requested).chosen(request)
     name = str(pod_claim.get("name", ""))
     # A name that the webhook gave to a claim does not describe the device.
     names = [] if name.startswith(CLAIM_PREFIX) else [name]
     # The API server rejects longer names later, so their ends need not be searched.
     labels = [label[:MAX_LABEL_LENGTH] for label in (*names, request)]
-    subdomains = [subdomain[:MAX_SUBDOMAIN_LENGTH] for subdomain in (template, existing, *classes)]
-    words = "\n".join([*labels, *subdomains]).lower()
+    subdomains = [subdomain[:MAX_SUBDOMAIN_LENGTH] for subdomain in (template, existing)]
+    words = "\n".join([*labels, *subdomains, classes.words]).lower()
     return Claim(name, words, container, template, classes)

@@ -18,7 +18,7 @@ from webhook.model.decision import Decision
 from webhook.model.pod import PodManifest
 from webhook.serve.http.decision_cache import Decide
 
-#: Seconds of CPU. The largest pods that the limits on entries allow take less than half a second.
+#: Seconds of CPU. The largest pods that the limits on entries allow take less than one.
 MAX_DECISION_SECONDS = 2.0
 
 

@@ -10,6 +10,8 @@ from webhook.model.claims import (
     NO_CLAIM_FACTS,
     Claim,
     ClaimFacts,
+    DeviceClasses,
+    RequestedClasses,
     brings_gpu,
     claims_by_container,
     claims_of,
@@ -159,7 +161,7 @@ def test_claims_are_grouped_by_the_containers_that_use_them() -> None:
 
 def claim(template: str = "", *classes: str) -> Claim:
     """Make a claim with neutral names."""
-    return Claim("x", "x", None, template, classes)
+    return Claim("x", "x", None, template, DeviceClasses.of(classes))
 
 
 @pytest.mark.parametrize(
@@ -255,3 +257,21 @@ def test_a_claim_that_is_no_fabrics_nic_may_be_a_gpu(templates: Any, expected: b
     ]
     assert may_claim_gpu(Pod(pod(container(), resourceClaims=listed)), SITE) is expected
     assert not may_claim_gpu(Pod(pod(container())), SITE)
+
+
+def test_the_classes_of_a_request_are_searched_once() -> None:
+    """A user may request 256 classes of 253 letters, and use the claim in each of 100 containers.
+
+    What the names show is kept with the template, and no use has a copy of them.
+    """
+    names = [f"{letter}{number}".ljust(253, "x") for letter in "ab" for number in range(128)]
+    requested = RequestedClasses.of({"": ("gpu.lab", "compute-domain.lab", *names, "roce.lab")})
+    requested.search_names()
+    assert requested.together.words.split("\n") == ["roce.lab", "gpu.lab", "compute-domain.lab"]
+    uses = [{"name": "a"}, {"name": "a", "request": "none"}] * 40
+    containers = [container(f"c{index}", resources={"claims": uses}) for index in range(3)]
+    manifest = pod(*containers, resourceClaims=[{"name": "a", "resourceClaimTemplateName": "t"}])
+    claims = claims_of(Pod(manifest), ClaimFacts(templates={"t": requested}))
+    assert [len(claim.classes) for claim in claims] == [259, 0] * 3
+    assert all(claim.classes is requested.together for claim in claims[::2])
+    assert max(len(claim.words) for claim in claims) < 100

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import traceback
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
@@ -109,7 +110,12 @@ def text_answer(status: int, problem: str) -> ErrorAnswer:
 
 
 def defect_answer(uid: str, error: Exception) -> ErrorAnswer:
-    """Return the answer to a body that caused an error, our defect."""
+    """Return the answer to a body that caused an error, our defect.
+
+    Of the error, its type and the lines it passed through stay, but no value: the frames of a
+    decision can have hundreds of megabytes, and this answer may be in a cycle with them.
+    """
+    traceback.clear_frames(error.__traceback__)
     message = (
         "internal error of rdma-webhook; its log has the details, with the uid "
         f"{uid[:MAX_NAME_LENGTH]}"

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import base64
+import gc
 import json
+import weakref
 from typing import Any
 
 import pytest
@@ -378,6 +380,23 @@ def test_defect_is_a_500_with_the_uid_and_no_review() -> None:
     assert line["trace"][0].startswith("mutate.py:")
     assert server.count("internal_errors_total") == 1
     assert server.count("requests_total", endpoint="mutate", code="500") == 1
+
+
+def test_a_defect_keeps_no_value_of_the_decision() -> None:
+    """Its frames can have hundreds of megabytes, and garbage is collected rarely."""
+    values = list[weakref.ref[State]]()
+
+    def broken(_pod: PodManifest, _decision_input: DecisionInput) -> Decision:
+        value = State()
+        values.append(weakref.ref(value))
+        raise KeyError
+
+    gc.disable()
+    try:
+        assert Server(broken).post(_body()).status == 500
+        assert values[0]() is None
+    finally:
+        gc.enable()
 
 
 def test_decision_that_raises_is_a_500_too() -> None:
