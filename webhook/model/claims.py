@@ -50,7 +50,7 @@ class DeviceClasses(tuple[str, ...]):  # noqa: SLOT001 -- it keeps what the name
 
     @cached_property
     def words(self) -> str:
-        """The names whose purpose shows, in lower case, one per line."""
+        """A name that shows a NIC, one that shows a GPU, and so on, in lower case, one per line."""
         names = [name[:MAX_SUBDOMAIN_LENGTH].lower() for name in self]
         shown = [
             next((name for name in names if shows(name)), "")
@@ -115,6 +115,11 @@ class ClaimFacts:
     #: Whether the namespace has no other templates.
     has_all_templates: bool = False
 
+    def requests_of(self, template: str, claim: str = "") -> RequestedClasses:
+        """Return the requests of a template, or else of a claim; none if both are unknown."""
+        requested = self.templates.get(template) or self.claims.get(claim) or _NO_REQUESTS
+        return RequestedClasses.of(requested)
+
     def with_objects(self, objects: Iterable[ClaimObject]) -> ClaimFacts:
         """Return a copy with more templates and claims, which replace any with the same name."""
         templates, claims = dict(self.templates), dict(self.claims)
@@ -178,7 +183,7 @@ class Claim(NamedTuple):
     """A claim of the pod, with a container that uses it."""
 
     name: str  #: as in `spec.resourceClaims`
-    words: str  #: all names that may show its purpose, in lower case, one per line
+    words: str  #: names that may show its purpose, in lower case, one per line
     container: Container | None  #: None for a claim that no container uses
     template: str = ""  #: of a claim that is made for the pod
     classes: DeviceClasses = _NO_CLASSES  #: the device classes of its requests, if known
@@ -266,8 +271,8 @@ def has_nic_of(claim: Claim, fabric: Fabric, facts: ClaimFacts) -> bool:
 def _nic_classes(fabric: Fabric, facts: ClaimFacts) -> Iterator[frozenset[str]]:
     """Yield the device classes of the NICs that each of a fabric's templates requests."""
     for reference in fabric.claim_templates:
-        requested = RequestedClasses.of(facts.templates.get(reference.template, _NO_REQUESTS))
-        yield requested.chosen(reference.request or "").other_than_gpus
+        classes = facts.requests_of(reference.template).chosen(reference.request or "")
+        yield classes.other_than_gpus
 
 
 def is_nic_class(name: str) -> bool:
@@ -289,7 +294,7 @@ def is_gpu_claim(claim: Claim, configuration: CompiledConfiguration) -> bool:
 
 def brings_gpu(template: str, configuration: CompiledConfiguration, facts: ClaimFacts) -> bool:
     """Return whether a template is known to request a GPU, perhaps together with a NIC."""
-    classes = RequestedClasses.of(facts.templates.get(template, _NO_REQUESTS)).together
+    classes = facts.requests_of(template).together
     return len(classes.other_than_gpus) < len(classes.names) or any(
         name in configuration.by_class and not is_nic_class(name) for name in classes
     )
@@ -324,8 +329,7 @@ def _claim(
 ) -> Claim:
     """Return an entry of `spec.resourceClaims` as a container uses it; "" for all its requests."""
     template, existing = (str(pod_claim.get(key, "")) for key in (_TEMPLATE, _EXISTING))
-    requested = facts.templates.get(template) or facts.claims.get(existing) or _NO_REQUESTS
-    classes = RequestedClasses.of(requested).chosen(request)
+    classes = facts.requests_of(template, existing).chosen(request)
     name = str(pod_claim.get("name", ""))
     # A name that the webhook gave to a claim does not describe the device.
     names = [] if name.startswith(CLAIM_PREFIX) else [name]

@@ -116,8 +116,8 @@ def hca_stems(fabric: FabricEntry) -> Iterator[Violation]:
 def hca_interfaces(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a fabric that lists devices named like network interfaces, such as `eth0`.
 
-    A warning: NCCL looks for an RDMA device with that name, and there probably is none; but a site
-    may name devices after their interfaces.
+    A warning: NCCL looks for an RDMA device with that name, which probably does not exist; but a
+    site may name devices after their interfaces.
     """
     for path, name, _ in _device_names(fabric):
         if _INTERFACE.fullmatch(name):

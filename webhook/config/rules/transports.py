@@ -21,7 +21,7 @@ from webhook.model.quoting import quoted
 
 #: The fields that become variables with the names of devices, or of RDMA's quality of service.
 _DEVICE_FIELDS = ("hcas", "exclude_hcas", "hca_prefixes", "qos")
-#: Keys by which a container runtime, or a plugin of it, grants devices, mounts or privileges, or
+#: Keys that make a container runtime or one of its plugins grant devices, mounts or privileges, or
 #: that belong to Kubernetes or to this webhook.
 _POWERFUL = re.compile(
     r"(?:.*\.)?crio\.io(?:/.*)?"
