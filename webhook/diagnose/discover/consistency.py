@@ -19,7 +19,7 @@ from webhook.model.names import enumerated, natural_key, shortened_list
 
 MTU_DIFFERS = Code(
     "MtuDiffers",
-    "RDMA uses another MTU on a port than on the same port of other nodes.",
+    "The MTU that RDMA uses on a port differs from that of the same port on other nodes.",
     "Set the same MTU on all nodes: that of the network interface (RoCE), or that of the subnet "
     "manager's partition (InfiniBand).",
 )
@@ -42,7 +42,7 @@ ROCE_GID_NOT_IPV4 = Code(
 )
 GID_INDEX_DIFFERS = Code(
     "GidIndexDiffers",
-    "The RoCE v2 GID of a port's IPv4 address has another index than on other nodes.",
+    "The RoCE v2 GID of a port's IPv4 address has a different index on other nodes.",
     "Do not set `qos.gidIndex` or NCCL_IB_GID_INDEX, which would be wrong on some nodes. NCCL 2.26 "
     "or newer finds the index by itself.",
 )
@@ -68,7 +68,7 @@ class _Deviation(NamedTuple):
 
 
 def different_mtus(plan: FabricPlan) -> Iterator[Finding]:
-    """Yield a finding for the ports with another MTU than the same port of most nodes."""
+    """Yield a finding for the ports whose MTU differs from that of most nodes."""
     deviations: list[_Deviation] = []
     for ports in _active_ports(plan).values():
         mtus = [(node, port, port.mtu) for node, port in ports if port.mtu is not None]
@@ -118,7 +118,7 @@ _LINK_LOCAL = ("fe8", "fe9", "fea", "feb")
 
 
 def different_gids(plan: FabricPlan) -> Iterator[Finding]:
-    """Yield findings for RoCE ports whose GIDs reach less, or stand elsewhere than on other nodes.
+    """Yield findings for RoCE ports whose GIDs reach less than on most nodes, or differ in index.
 
     Pods with network interfaces of their own have other addresses, so link-local GIDs of the host
     mean nothing there. A port without any RoCE v2 GID is a fault of its own (`missing_gids`).
