@@ -439,7 +439,13 @@ addEventListener("keydown", ({ key, ctrlKey, metaKey }) => {
   if (key === "Enter" && (ctrlKey || metaKey)) form.requestSubmit();
   document.body.classList.toggle("no-tips", key === "Escape");
 });
-addEventListener("mouseover", () => document.body.classList.remove("no-tips"));
+/** @type {EventTarget | null} */
+let lastBelowPointer = null;
+addEventListener("mousemove", ({ target }) => {
+  // Unlike mouseover, this is not sent when the page scrolls below a pointer at rest.
+  if (target !== lastBelowPointer) document.body.classList.remove("no-tips");
+  lastBelowPointer = target;
+});
 byId("file").addEventListener("change", ({ target }) => {
   const box = /** @type {HTMLInputElement} */ (target);
   useFiles([...(box.files ?? [])]);
