@@ -12,6 +12,7 @@ from webhook.admission import configuration_changes
 from webhook.config.findings import FILE_CODES
 from webhook.config.rules import RULES
 from webhook.decide.examine.fabric_choice import FABRIC_AMBIGUOUS
+from webhook.decide.mutations import MUTATIONS
 from webhook.decide.reasons import DENIALS
 from webhook.diagnose.discover import codes as discover
 from webhook.diagnose.install import codes as install
@@ -35,6 +36,8 @@ EFFECTS: dict[Rdma | None, str] = {
     "none": "The pod itself needs no RDMA: it only starts ranks in other pods.",
     None: "This code alone does not determine whether the pod has RDMA.",
 }
+_SEE_VERDICT = "If only a mutation reports this code, see the verdict: the pod may have RDMA."
+_MUTATION_NAMES = frozenset(mutation.name for mutation in MUTATIONS)
 _DENIED = "The webhook denies the pod: the pod is not created until the problem is corrected."
 #: Codes that always deny a pod; an ambiguous fabric does only if the site configures that.
 _DENIALS = frozenset(reason.code for reason in DENIALS if reason is not FABRIC_AMBIGUOUS)
@@ -118,7 +121,11 @@ def _effect(rows: tuple[CodeRow, ...], rdma: Rdma | None) -> str:
     code = rows[0].code.code
     if code == FABRIC_AMBIGUOUS.code:
         return f"{EFFECTS[rdma]} If `onAmbiguous` is `deny`, the webhook denies the pod instead."
-    return _DENIED if code in _DENIALS else EFFECTS[rdma]
+    if code in _DENIALS:
+        return _DENIED
+    if rdma == "no" and any(row.part in _MUTATION_NAMES for row in rows):
+        return f"{EFFECTS[rdma]} {_SEE_VERDICT}"
+    return EFFECTS[rdma]
 
 
 def unknown_code(word: str) -> str:

@@ -117,6 +117,14 @@ def test_a_code_that_denies_a_pod_only_if_configured() -> None:
     assert "`onAmbiguous` is `deny`" in effect
 
 
+@pytest.mark.parametrize(
+    ("code", "by_mutation"), [("NcclIbDisabled", True), ("NoTarget", False), ("PodSecurity", False)]
+)
+def test_a_code_that_also_warns(code: str, by_mutation: bool) -> None:
+    """A mutation may report it for a pod whose verdict is another."""
+    assert ("If only a mutation reports this code" in explain_code(code).effect) == by_mutation
+
+
 def test_a_code_of_two_tools() -> None:
     """Each tool has its own meaning and remedy."""
     explanation = explain_code("FabricWithoutNodes")
