@@ -484,7 +484,10 @@ def test_no_configuration_can_be_filled(thief: Thief, configuration: str) -> Non
 
 @pytest.mark.parametrize("configuration", ["mutating/zz-rdma-webhook", "validating/rdma-webhook"])
 def test_no_entry_makes_the_webhook_remove_fields(thief: Thief, configuration: str) -> None:
-    """An apply removes what its manager owns and does not apply; it would then be rejected."""
+    """An apply removes what its manager owns and does not apply; it would then be rejected.
+
+    A large entry is refused unread.
+    """
     kind, _, name = configuration.partition("/")
     path = f"{ADMISSION}/{kind}webhookconfigurations/{name}"
     stored = json.loads(thief.webhook.read(path))
@@ -495,6 +498,7 @@ def test_no_entry_makes_the_webhook_remove_fields(thief: Thief, configuration: s
         {"f:webhooks": {key: fields | address}},
         {"f:webhooks": {key: fields | {"f:rules": {}}}},
         {**applied["fieldsV1"], "f:metadata": {"f:labels": {}}},
+        {"f:webhooks": {f'k:{{"name":"{number}"}}': fields for number in range(1000)}},
     ):
         change = {
             "op": "add",
