@@ -14,7 +14,11 @@ from tests.cluster.kinds import install_kinds
 from tests.e2e.documents import apply, namespace
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "discover"
-FILES = sorted(GOLDEN.glob("*/plugin/*.yaml"))
+#: All but the NetworkConfigs: AMD's Network Operator is no module that Go can fetch, so its CRD
+#: cannot be installed here. tests/unit/diagnose/discover/test_amd_nics.py states their form.
+FILES = sorted(
+    file for file in GOLDEN.glob("*/plugin/*.yaml") if file.name != "network-config.yaml"
+)
 #: Where each project's module has its CRDs.
 CRDS = {
     "network-operator": "config/crd/bases",
@@ -49,7 +53,7 @@ def test_the_api_server_accepts_the_files(kinds: Cluster, file: Path) -> None:
 
 
 def test_every_kind_is_among_them() -> None:
-    """The golden cases have an object of each kind that discover can write."""
+    """The golden cases have an object of each kind that discover can write, but NetworkConfig."""
     documents = (document for file in FILES for document in yaml.safe_load_all(file.read_text()))
     assert {document["kind"] for document in documents} == {
         *("ConfigMap", "NicClusterPolicy", "HostDeviceNetwork", "NetworkAttachmentDefinition"),

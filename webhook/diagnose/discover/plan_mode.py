@@ -6,7 +6,12 @@ from collections.abc import Iterable
 
 from webhook.diagnose.discover.groups import Devices, Group
 from webhook.diagnose.discover.plan_resources import (
+    AMD_NIC,
+    AMD_VNIC,
+    amd_operator_resource,
+    amd_ports,
     device_count,
+    is_amd,
     is_efa,
     is_erdma,
     is_nvidia,
@@ -46,6 +51,8 @@ def _roce_mode(group: Group, options: DiscoverOptions) -> tuple[Mode, str]:
         return "host-network", "eRDMA works in pods with hostNetwork"
     if options.networks or options.network_prefix:
         return "shared-device", "RoCE, with an interface in the pod for each device (--network)"
+    if is_amd(group):
+        return _amd_mode(group)
     virtual = any(
         port.virtual for node_ports in group.ports_of_nodes for port in node_ports.other_ports
     )
@@ -55,6 +62,17 @@ def _roce_mode(group: Group, options: DiscoverOptions) -> tuple[Mode, str]:
         "RoCE needs an interface in the pod for each device; give --network for each, or --mode "
         "sr-iov. Until then, only pods with hostNetwork can use this fabric"
     )
+
+
+def _amd_mode(group: Group) -> tuple[Mode, str]:
+    """Return the mode of NICs that AMD's Network Operator offers: their virtual functions first."""
+    virtual = all(
+        any(port.virtual for port in amd_ports(node_ports.node))
+        for node_ports in group.ports_of_nodes
+    )
+    if virtual:
+        return "sr-iov", f"AMD's Network Operator offers virtual functions as {AMD_VNIC}"
+    return "host-device", f"AMD's Network Operator offers {AMD_NIC}, a unit for each NIC"
 
 
 def common_claimable_devices(group: Group) -> ClaimableDevices | None:
@@ -77,6 +95,7 @@ _TRAFFIC_CLASS = (
     "without it, packets are in the default class, which may drop them"
 )
 _SHARED_PLUGIN = "the RDMA shared device plugin on these nodes (--plugin writes its configuration)"
+_WHOLE_CARDS = "cards that nothing else on the node uses, since a pod gets the whole device"
 _HOST_NETWORK = "pods with hostNetwork: true and dnsPolicy: ClusterFirstWithHostNet"
 _NEEDS: dict[Mode, tuple[str, ...]] = {
     "shared-device": (
@@ -102,7 +121,7 @@ _NEEDS: dict[Mode, tuple[str, ...]] = {
     ),
     "host-device": (
         "NVIDIA's network operator (its SR-IOV device plugin), Multus and an IPAM plugin",
-        "cards that nothing else on the node uses, since a pod gets the whole device",
+        _WHOLE_CARDS,
     ),
 }
 #: Sources: those of webhook/config/examples/alibaba-erdma.yaml.
@@ -112,6 +131,14 @@ _ERDMA = (
     "Alibaba's libibverbs with the eRDMA provider in the image, and an NCCL that works with it",
     "qos.gidIndex: 1, as Alibaba's documentation says (see the example alibaba-erdma.yaml)",
 )
+_AMD_OPERATOR = (
+    "AMD's Network Operator, which supports Pollara cards, with Multus (--plugin writes its "
+    "NetworkConfig and the network)"
+)
+_AMD: dict[Mode, str] = {
+    "host-device": _WHOLE_CARDS,
+    "sr-iov": "virtual functions with RDMA on each node; a NetworkConfig creates none",
+}
 _WITHOUT_NVIDIA = (
     "the SR-IOV network device plugin (--plugin writes its configuration), Multus and an IPAM "
     "plugin"
@@ -133,9 +160,12 @@ def _of_mode(group: Group, mode: Mode, devices: Devices) -> Iterable[str]:
     if is_erdma(group) and mode == "host-network":
         yield from _ERDMA
         return
-    nics = offered_nics(group)
-    if nics and nics.mode == mode:
+    nics = offered_nics(group, mode)
+    if nics:
         yield f"Multus, and a network for {nics.name} (--plugin writes it)"
+        return
+    if amd_operator_resource(group, mode):
+        yield from (_AMD_OPERATOR, _AMD[mode])
         return
     needs = _NEEDS[mode]
     if mode == "host-device" and not is_nvidia(group):

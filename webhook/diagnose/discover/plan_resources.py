@@ -2,8 +2,9 @@
 
 Sources: aws-efa-k8s-device-plugin (vpc.amazonaws.com/efa); help.aliyun.com, "Use eRDMA to
 accelerate container networks" (aliyun/erdma); ROCm/k8s-network-device-plugin, README, "Advertised
-Resources" (amd.com/nic and amd.com/vnic); the chart of sriov-network-operator, whose resourcePrefix
-is openshift.io.
+Resources" (amd.com/nic and amd.com/vnic); ROCm/network-operator, docs/overview.md (its device
+plugin offers both); the chart of sriov-network-operator, whose resourcePrefix is openshift.io, and
+whose list of supported NICs has none of AMD's.
 """
 
 from __future__ import annotations
@@ -13,21 +14,23 @@ from typing import NamedTuple
 from webhook.config.names import is_plugin_resource
 from webhook.diagnose.discover.fabric_entry import ResourceEntryForm
 from webhook.diagnose.discover.groups import Devices, Group
-from webhook.diagnose.discover.site import DiscoverOptions, MergedNode
+from webhook.diagnose.discover.site import DiscoverOptions, MergedNode, MergedPort
 from webhook.diagnose.tools.hardware import ALIBABA_ID, AMAZON_ID, MELLANOX_ID, PENSANDO_ID
 from webhook.model.fabric import Mode
 
+#: What AMD's device plugin offers: NICs, and virtual functions of NICs.
+AMD_NIC, AMD_VNIC = "amd.com/nic", "amd.com/vnic"
 #: Vendor → the resources that its own device plugin offers, each with the mode of its fabric.
 _VENDOR_RESOURCES: dict[int, tuple[tuple[str, Mode], ...]] = {
     AMAZON_ID: (("vpc.amazonaws.com/efa", "host-device"),),
-    PENSANDO_ID: (("amd.com/nic", "host-device"), ("amd.com/vnic", "sr-iov")),
+    PENSANDO_ID: ((AMD_NIC, "host-device"), (AMD_VNIC, "sr-iov")),
 }
 #: If no tool shows the vendor: EFA is not among them, since its devices always show theirs.
 _OF_UNKNOWN_VENDOR = _VENDOR_RESOURCES[PENSANDO_ID]
 
 
 class OfferedNics(NamedTuple):
-    """A resource of a vendor's device plugin, one unit for each NIC, that all nodes offer."""
+    """A resource of a vendor's device plugin, one unit for each NIC, of all nodes."""
 
     name: str
     mode: Mode
@@ -66,33 +69,67 @@ def has_own_plugin(group: Group) -> bool:
     return is_efa(group) or is_erdma(group)
 
 
-def offered_nics(group: Group) -> OfferedNics | None:
-    """Return the NICs that the cards' vendor has a device plugin for, if all nodes offer them."""
+def is_amd(group: Group) -> bool:
+    """Return whether a group's cards are AMD's, which AMD's Network Operator serves."""
+    return vendor_of(group) == PENSANDO_ID
+
+
+def amd_ports(node: MergedNode) -> list[MergedPort]:
+    """Return the ports of a node's AMD cards; each has an RDMA device."""
+    return [port for port in node.ports if port.vendor_id == PENSANDO_ID]
+
+
+def offered_nics(group: Group, mode: Mode | None = None) -> OfferedNics | None:
+    """Return the NICs that the cards' vendor has a device plugin for, if all nodes offer them.
+
+    With a mode, return only NICs for fabrics of that mode.
+    """
     nodes = [node_ports.node.cluster_node for node_ports in group.ports_of_nodes]
     vendor = vendor_of(group)
     offers = _VENDOR_RESOURCES.get(vendor, ()) if vendor else _OF_UNKNOWN_VENDOR
-    for name, mode in offers:
+    for name, resource_mode in offers:
         counts = [node.resources.get(name, 0) if node else 0 for node in nodes]
-        if all(counts):
-            return OfferedNics(name, mode, min(counts))
+        if all(counts) and mode in (None, resource_mode):
+            return OfferedNics(name, resource_mode, min(counts))
     return None
 
 
-def offers_nics(group: Group) -> bool:
-    """Return whether the nodes offer the NICs through their vendor's device plugin."""
-    return offered_nics(group) is not None
+def only_virtual_functions(group: Group) -> bool:
+    """Return whether nodes have no AMD card but its virtual functions, as virtual machines do."""
+    return all(
+        port.virtual for node_ports in group.ports_of_nodes for port in amd_ports(node_ports.node)
+    )
+
+
+def amd_operator_resource(group: Group, mode: Mode) -> str:
+    """Return the resource that AMD's Network Operator is to offer; "" if it is not needed.
+
+    It is not needed where the nodes offer the resource already.
+    """
+    for_pods = mode in ("host-device", "sr-iov")
+    if not is_amd(group) or not for_pods or offered_nics(group, mode):
+        return ""
+    return AMD_VNIC if mode == "sr-iov" or only_virtual_functions(group) else AMD_NIC
+
+
+def has_vendor_nics(group: Group, mode: Mode) -> bool:
+    """Return whether pods of a mode get NICs of the vendor's device plugin."""
+    return offered_nics(group, mode) is not None or bool(amd_operator_resource(group, mode))
 
 
 def resource_entries(
     name: str, group: Group, devices: Devices, mode: Mode, options: DiscoverOptions
 ) -> tuple[list[ResourceEntryForm], str]:
     """Return the resources of the fabric with this name, and the reason for them."""
-    nics = offered_nics(group)
-    if nics and nics.mode == mode:
+    nics, reason = offered_nics(group, mode), "already offered by the nodes"
+    if resource := amd_operator_resource(group, mode):
+        nics = OfferedNics(resource, mode, device_count(devices))
+        reason = "offered by AMD's Network Operator with the NetworkConfig that --plugin writes"
+    if nics:
         entry = _nics_per_gpu(group, nics)
         if not is_efa(group):
             entry["network"] = f"{options.namespace}/{name}"
-        return [entry], "already offered by the nodes"
+        return [entry], reason
     if has_own_plugin(group):
         return _of_own_plugin(group)
     short, prefix = name.replace("-", "_"), "nvidia.com" if is_nvidia(group) else "openshift.io"

@@ -48,6 +48,11 @@ def ethernet(device: str, **fields: Any) -> PortObservation:
     )
 
 
+def ionic(device: str, **fields: Any) -> PortObservation:
+    """Return a RoCE port of AMD's Pollara."""
+    return ethernet(device, **{"vendor_id": 0x1DD8, "device_id": 0x1002, **fields})
+
+
 def gpus(product: str = "NVIDIA A100-SXM4-40GB", number: int = 8) -> list[GpuObservation]:
     """Return the GPUs that nvidia-smi -L lists."""
     origin = Origin("nvidia-smi -L", 1)

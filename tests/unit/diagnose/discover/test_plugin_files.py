@@ -12,6 +12,7 @@ from tests.unit.diagnose.discover.observed_nodes import (
     down,
     ethernet,
     gpus,
+    ionic,
     observed,
     port,
 )
@@ -242,14 +243,16 @@ _FIELDS = {
     "SriovIBNetwork": ({"resourceName", "networkNamespace", "ipam", "linkState"}, {"resourceName"}),
     "HostDeviceNetwork": ({"resourceName", "networkNamespace", "ipam"}, set()),
     "NicClusterPolicy": ({"ofedDriver", "rdmaSharedDevicePlugin", "sriovDevicePlugin"}, set()),
+    "NetworkConfig": ({"driver", "devicePlugin", "secondaryNetwork", "selector"}, set()),
 }  # fmt: skip
 
 
 def test_objects_have_the_fields_of_their_kinds() -> None:
-    """They have only fields of the CRDs of sriov-network-operator and network-operator."""
+    """They have only fields of the CRDs of sriov-network-operator and the vendors' operators."""
     nodes = {
         "i": observed(port("mlx5_0", netdevs=("ib0",)), gpus()),
         "e": observed(ethernet("mlx5_0", netdevs=("ens1",)), gpus("NVIDIA L40S")),
+        "a": observed(ionic("ionic_0"), gpus("NVIDIA H200")),
     }
     kinds = set()
     for mode in ("sr-iov", "host-device", "host-network"):

@@ -15,6 +15,7 @@ from tests.unit.diagnose.discover.observed_nodes import (
     ethernet,
     gpus,
     interface,
+    ionic,
     observed,
     port,
 )
@@ -36,11 +37,6 @@ EFA = "vpc.amazonaws.com/efa"
 def efa(device: str, **fields: Any) -> PortObservation:
     """Return a port of EFA, as an older ibv_devinfo shows it."""
     return port(device, **{"vendor_id": 0x1D0F, "device_id": 0xEFA2, "rate_gbps": 100.0, **fields})
-
-
-def ionic(device: str, **fields: Any) -> PortObservation:
-    """Return a RoCE port of AMD's Pollara."""
-    return ethernet(device, **{"vendor_id": 0x1DD8, "device_id": 0x1002, **fields})
 
 
 def thor(device: str, **fields: Any) -> PortObservation:
@@ -215,67 +211,36 @@ def test_erdma_agrees_with_the_example() -> None:
         assert entry[field] == example[field]
 
 
-@pytest.mark.parametrize(("resource", "mode"), [("nic", "host-device"), ("vnic", "sr-iov")])
-def test_amds_nics_that_nodes_offer_are_used(resource: str, mode: str) -> None:
-    """amd.com/nic are whole NICs, amd.com/vnic virtual functions; nothing is invented for them."""
-    offered = {f"amd.com/{resource}": 8, "amd.com/gpu": 8}
-    discovery = discovered({"n1": observed(ionic("ionic_0"))}, {"n1": KubeNode("n1", {}, offered)})
-    entry = only_entry(discovery)
-    assert (entry["name"], entry["mode"]) == ("rdma-roce", mode)
-    assert entry["match"] == {"gpuResources": ["amd.com/gpu"]}
-    assert (
-        entry["resources"]
-        == [{"name": f"amd.com/{resource}", "count": "per-gpu", "network": "lab/rdma-roce"}]
-        or entry["resources"][0]["network"] == "default/rdma-roce"
-    )
-    objects = written(discovery, namespace="lab")
-    assert set(objects) == {"network-rdma-roce.yaml"}
-    ((network,),) = objects.values()
-    assert network["kind"] == "NetworkAttachmentDefinition"
-    assert network["metadata"] == {
-        "name": "rdma-roce",
-        "namespace": "lab",
-        "annotations": {"k8s.v1.cni.cncf.io/resourceName": f"amd.com/{resource}"},
-    }
-    config = json.loads(network["spec"]["config"])
-    assert (config["type"], config["ipam"]["poolName"]) == ("host-device", "rdma-roce")
-    (plan,) = discovery.fabrics
-    assert plan.requirements[:-1] == (
-        f"Multus, and a network for amd.com/{resource} (--plugin writes it)",
-    )
-
-
-def test_an_offer_of_another_mode_is_not_used() -> None:
-    """With --mode, the resource is one that this mode can have."""
-    cluster_nodes = {"n1": KubeNode("n1", {}, {"amd.com/nic": 8})}
-    networks = tuple(f"lab/r{rail}" for rail in range(1))
-    discovery = discovered(
-        {"n1": observed(ionic("ionic_0"))}, cluster_nodes, mode="shared-device", networks=networks
-    )
-    assert only_entry(discovery)["resources"] == [{"name": "rdma/cpu_roce"}]
-
-
 each_vendor = pytest.mark.parametrize(
     ("nic", "vendor", "device_id"), [(ionic, "1dd8", "1002"), (thor, "14e4", "1760")]
 )
+
+
+def test_only_amds_cards_have_amds_operator() -> None:
+    """Nodes with AMD's GPUs and Broadcom's cards keep the vendor-neutral ConfigMap."""
+    cluster_nodes = {"n1": KubeNode("n1", {}, {"amd.com/gpu": 8})}
+    nodes = {"n1": observed(thor("bnxt_re0"), interface("eno1"))}
+    discovery = discovered(nodes, cluster_nodes)
+    assert only_entry(discovery)["mode"] == "host-network"
+    assert set(written(discovery)) == {"rdma-devices.yaml"}
 
 
 @each_vendor
 def test_the_shared_plugin_selects_the_vendors_ids(nic: Any, vendor: str, device_id: str) -> None:
     """The ConfigMap has the real ids; NVIDIA's operator would not run the plugin for them."""
     nodes = {"n1": observed(nic("rocep1s0"), gpus(), interface("eno1"))}
-    (name,), (objects,) = zip(*written(discovered(nodes), ofed=True).items(), strict=True)
+    discovery = discovered(nodes, mode="host-network")
+    (name,), (objects,) = zip(*written(discovery, ofed=True).items(), strict=True)
     assert name == "rdma-devices.yaml"
     (entry,) = json.loads(objects[0]["data"]["config.json"])["configList"]
     assert entry["selectors"] == {"vendors": [vendor], "deviceIDs": [device_id]}
-    plugin = plugin_files(discovered(nodes).accepted_fabrics, DiscoverOptions())
+    plugin = plugin_files(discovery.accepted_fabrics, DiscoverOptions())
     assert "nic-cluster-policy" not in plugin.files[0].text
 
 
-@each_vendor
-def test_sriov_has_the_vendors_ids(nic: Any, vendor: str, device_id: str) -> None:
+def test_sriov_has_the_vendors_ids() -> None:
     """The policy is for the SR-IOV network operator alone, whose resources have its prefix."""
-    nodes = {"n1": observed(nic("rocep1s0", netdevs=("ens1",)), gpus())}
+    nodes = {"n1": observed(thor("rocep1s0", netdevs=("ens1",)), gpus())}
     discovery = discovered(nodes, mode="sr-iov")
     assert only_entry(discovery)["resources"] == [
         {"name": "openshift.io/a100_roce_rail0", "network": "default/a100-roce-rail0"}
@@ -283,8 +248,8 @@ def test_sriov_has_the_vendors_ids(nic: Any, vendor: str, device_id: str) -> Non
     (name,), ((policy, network),) = zip(*written(discovery).items(), strict=True)
     assert name == "sriov-a100-roce.yaml"
     assert policy["spec"]["nicSelector"] == {
-        "vendor": vendor,
-        "deviceID": device_id,
+        "vendor": "14e4",
+        "deviceID": "1760",
         "pfNames": ["ens1"],
     }
     assert policy["metadata"]["namespace"] == "sriov-network-operator"
@@ -306,10 +271,9 @@ def test_nvidias_sriov_stays_with_its_operator() -> None:
     assert "with resourcePrefix nvidia.com, as NVIDIA's network operator installs it" in text
 
 
-@each_vendor
-def test_whole_devices_come_from_the_sriov_plugin(nic: Any, vendor: str, device_id: str) -> None:
+def test_whole_devices_come_from_the_sriov_plugin() -> None:
     """Its ConfigMap is the vendor-neutral form; NVIDIA's kinds are not written."""
-    nodes = {"n1": observed(nic("rocep1s0", netdevs=("ens1",)), gpus())}
+    nodes = {"n1": observed(thor("rocep1s0", netdevs=("ens1",)), gpus())}
     discovery = discovered(nodes, mode="host-device")
     (resource,) = only_entry(discovery)["resources"]
     assert resource == {
@@ -322,8 +286,8 @@ def test_whole_devices_come_from_the_sriov_plugin(nic: Any, vendor: str, device_
     (config_map,) = objects["sriovdp-config.yaml"]
     (entry,) = json.loads(config_map["data"]["config.json"])["resourceList"]
     assert (entry["resourcePrefix"], entry["resourceName"]) == ("openshift.io", "a100_roce_hostdev")
-    assert entry["selectors"]["vendors"] == [vendor]
-    assert entry["selectors"]["devices"] == [device_id]
+    assert entry["selectors"]["vendors"] == ["14e4"]
+    assert entry["selectors"]["devices"] == ["1760"]
     (network,) = objects["network-a100-roce.yaml"]
     assert network["metadata"]["annotations"] == {
         "k8s.v1.cni.cncf.io/resourceName": "openshift.io/a100_roce_hostdev"

@@ -1,7 +1,7 @@
 """All files for the device plugins, and notes on what could not be written.
 
-The claim templates and the policy of NVIDIA's operator are made here, the others in `device_plugin`
-and `networks`.
+The claim templates and the policy of NVIDIA's operator are made here, the others in
+`device_plugin`, `network_config` and `networks`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,12 @@ from typing import NamedTuple
 from webhook.diagnose.discover.cluster import PCIE_ROOT
 from webhook.diagnose.discover.plan import GPU_REQUEST, NIC_REQUEST, FabricPlan
 from webhook.diagnose.discover.plan_mode import common_claimable_devices
-from webhook.diagnose.discover.plan_resources import has_own_plugin, is_efa, is_nvidia, offers_nics
+from webhook.diagnose.discover.plan_resources import (
+    has_own_plugin,
+    has_vendor_nics,
+    is_efa,
+    is_nvidia,
+)
 from webhook.diagnose.discover.plugin.device_plugin import (
     PluginEntry,
     PluginFile,
@@ -24,6 +29,10 @@ from webhook.diagnose.discover.plugin.device_plugin import (
     plugin_entries,
     select_devices,
     shared_plugin_files,
+)
+from webhook.diagnose.discover.plugin.network_config import (
+    network_config_files,
+    unused_but_offered,
 )
 from webhook.diagnose.discover.plugin.networks import network_files
 from webhook.diagnose.discover.site import DiscoverOptions
@@ -47,6 +56,7 @@ def plugin_files(plans: Sequence[FabricPlan], options: DiscoverOptions) -> Plugi
             [plugin_entry for plugin_entry in entries if is_nvidia(plugin_entry.plan.group)],
             options,
         ),
+        *network_config_files(plans),
         *sriov_plugin_files(plans),
         *network_files(plans, options),
         *claim_template_files(plans, options),
@@ -71,6 +81,12 @@ def plugin_files(plans: Sequence[FabricPlan], options: DiscoverOptions) -> Plugi
         f"{', '.join(plugin_entry.selected.mismatches)}"
         for plugin_entry in entries
         if plugin_entry.selected.mismatches
+    ]
+    notes += [
+        f"fabric {plan.name}: AMD's device plugin also offers NICs that the fabric does not use: "
+        f"{', '.join(unused)}"
+        for plan in plans
+        if (unused := unused_but_offered(plan))
     ]
     return PluginFiles(tuple(files), tuple(notes))
 
@@ -198,7 +214,8 @@ def operator_policy(
 
 def _needs_sriov_plugin(plan: FabricPlan) -> bool:
     """Return whether pods get whole devices that no device plugin offers yet."""
-    return plan.mode == "host-device" and not offers_nics(plan.group) and not is_efa(plan.group)
+    offered = has_vendor_nics(plan.group, plan.mode)
+    return plan.mode == "host-device" and not offered and not is_efa(plan.group)
 
 
 def sriov_plugin_files(plans: Sequence[FabricPlan]) -> list[PluginFile]:

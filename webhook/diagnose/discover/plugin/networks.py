@@ -1,11 +1,12 @@
 """Networks that bring a device, or an interface on it, into pods.
 
-Each rail has one; only in mode host-device does a network serve all devices of a fabric.
+Each rail has one, but whole devices and the NICs of a vendor's device plugin have one for all
+devices of a fabric.
 
 Addresses come from nv-ipam, from a pool with the network's name. The pools are not written, since
-no tool shows which addresses are free. Sources: the CRDs of sriov-network-operator
-(sriovnetwork.openshift.io/v1) and network-operator (mellanox.com/v1alpha1), and the CNI plugin
-macvlan.
+no tool shows which addresses are free. AMD's NICs keep the addresses of their interfaces instead.
+Sources: the CRDs of sriov-network-operator (sriovnetwork.openshift.io/v1) and network-operator
+(mellanox.com/v1alpha1), and the CNI plugin macvlan.
 """
 
 from __future__ import annotations
@@ -15,7 +16,13 @@ from collections.abc import Iterator, Sequence
 
 from webhook.diagnose.discover.gpu_products import AMD_LABEL, NVIDIA_LABEL
 from webhook.diagnose.discover.plan import FabricPlan
-from webhook.diagnose.discover.plan_resources import is_efa, is_nvidia, offers_nics
+from webhook.diagnose.discover.plan_resources import (
+    AMD_NIC,
+    AMD_VNIC,
+    has_vendor_nics,
+    is_efa,
+    is_nvidia,
+)
 from webhook.diagnose.discover.plugin.device_plugin import PluginFile, manifest, own_interface
 from webhook.diagnose.discover.site import DiscoverOptions, MergedPort
 from webhook.diagnose.discover.used_ports import used_ports
@@ -29,13 +36,17 @@ _ADDRESS_COMMENT = (
     "Addresses: create an nv-ipam IPPool for each poolName, or write another ipam. No tool shows "
     "which addresses are free."
 )
+_AMD_ADDRESS_COMMENT = (
+    "amd-host-device is a CNI plugin of AMD's Network Operator. Addresses: a NIC keeps those that "
+    "its interface has on the node, so no ipam is needed."
+)
 
 
 def network_files(plans: Sequence[FabricPlan], options: DiscoverOptions) -> list[PluginFile]:
     """Return the networks of all fabrics that need some."""
     files: list[PluginFile] = []
     for plan in plans:
-        if plan.mode in ("sr-iov", "host-device") and offers_nics(plan.group):
+        if has_vendor_nics(plan.group, plan.mode):
             files += _offered(plan, options)
         elif plan.mode == "sr-iov" and not is_efa(plan.group):
             files.append(_sriov(plan, options))
@@ -179,17 +190,23 @@ def _host_device(plan: FabricPlan, options: DiscoverOptions) -> PluginFile:
 def _offered(plan: FabricPlan, options: DiscoverOptions) -> list[PluginFile]:
     """Return a network that moves the NICs of a device plugin into pods; [] if EFA needs none.
 
-    Source: CNI plugins, host-device, whose deviceID Multus sets from the annotation.
+    Multus sets the deviceID of the CNI plugin from the annotation. Sources: CNI plugins,
+    host-device; ROCm/network-operator, docs/secondary_network/amd-host-device-cni.md.
     """
     if is_efa(plan.group):
         return []
     resource = plan.entry["resources"][0]["name"]
+    of_amd = resource in (AMD_NIC, AMD_VNIC)
     comments = [
         f"The NICs that {resource} offers, for pods of fabric {plan.name}: {plan.description}.",
-        _ADDRESS_COMMENT,
+        _AMD_ADDRESS_COMMENT if of_amd else _ADDRESS_COMMENT,
     ]
-    ipam = {"type": "nv-ipam", "poolName": plan.name}
-    config = {"cniVersion": "0.3.1", "name": plan.name, "type": "host-device", "ipam": ipam}
+    plugin: dict[str, object] = (
+        {"type": "amd-host-device"}
+        if of_amd
+        else {"type": "host-device", "ipam": {"type": "nv-ipam", "poolName": plan.name}}
+    )
+    config = {"cniVersion": "0.3.1", "name": plan.name, **plugin}
     network = {
         "apiVersion": "k8s.cni.cncf.io/v1",
         "kind": "NetworkAttachmentDefinition",
