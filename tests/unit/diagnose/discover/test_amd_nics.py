@@ -86,7 +86,7 @@ def network_config(kind_of_nodes: str = "amd-nic") -> dict[str, Any]:
 def test_the_fabric_lists_what_the_operator_offers(
     ports: list[PortObservation], mode: Any, chosen: str, resource: str, kind_of_nodes: str
 ) -> None:
-    """Fabric, NetworkConfig and network agree; nothing vendor-neutral is written beside them."""
+    """Fabric, NetworkConfig and network agree, and no vendor-neutral files are written."""
     discovery = discovered(nodes(*ports), mode=mode, namespace="lab")
     entry = only_entry(discovery)
     assert entry["mode"] == chosen
@@ -116,8 +116,8 @@ def test_the_reasons_name_the_operator() -> None:
         "AMD's Network Operator, which supports Pollara cards, with Multus (--plugin writes its "
         "NetworkConfig and the network)"
     )
-    whole = "cards that nothing else on the node uses, since a pod gets the whole device"
-    assert plan.requirements[:-1] == (operator, whole)
+    unused_cards = "cards that nothing else on the node uses, since a pod gets the whole device"
+    assert plan.requirements[:-1] == (operator, unused_cards)
     (plan,) = discovered(nodes(*FUNCTIONS)).fabrics
     assert plan.reason_by_field["mode"] == (
         "AMD's Network Operator offers virtual functions as amd.com/vnic"
@@ -137,14 +137,14 @@ def test_the_file_says_what_it_leaves_to_the_operator() -> None:
 
 def test_virtual_functions_of_another_vendor_do_not_count() -> None:
     """AMD's device plugin does not offer them as amd.com/vnic."""
-    other = ethernet("mlx5_1", device_id=0x101E, virtual=True)
-    assert only_entry(discovered(nodes(*NICS, other)))["mode"] == "host-device"
+    function_of_mlx5 = ethernet("mlx5_1", device_id=0x101E, virtual=True)
+    assert only_entry(discovered(nodes(*NICS, function_of_mlx5)))["mode"] == "host-device"
 
 
 def test_all_nodes_need_virtual_functions() -> None:
     """A pod with amd.com/vnic could not run on the node without them."""
-    both = {"n1": observed(NICS, FUNCTIONS, gpus()), "n2": observed(NICS, gpus())}
-    entry = only_entry(discovered(both))
+    unlike = {"n1": observed(NICS, FUNCTIONS, gpus()), "n2": observed(NICS, gpus())}
+    entry = only_entry(discovered(unlike))
     assert (entry["mode"], entry["resources"][0]["name"]) == ("host-device", NIC)
 
 
