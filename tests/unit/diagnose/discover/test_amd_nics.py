@@ -242,19 +242,24 @@ def test_an_offer_on_one_node_is_not_enough() -> None:
 
 
 @pytest.mark.parametrize(
-    ("offered", "files"),
+    ("offered", "files", "need"),
     [
-        ({NIC: 8, VNIC: 8}, {"network-cpu-roce.yaml"}),
-        ({NIC: 8}, {"network-cpu-roce.yaml", "network-config.yaml"}),
+        ({NIC: 8, VNIC: 8}, {"network-cpu-roce.yaml"}, "Multus, and a network for amd.com/vnic"),
+        (
+            {NIC: 8},
+            {"network-cpu-roce.yaml", "network-config.yaml"},
+            "AMD's Network Operator, which supports Pollara cards",
+        ),
     ],
 )
-def test_the_offer_of_the_mode_counts(offered: dict[str, int], files: set[str]) -> None:
+def test_the_offer_of_the_mode_counts(offered: dict[str, int], files: set[str], need: str) -> None:
     """Nodes that offer whole NICs may offer virtual functions, too."""
-    discovery = discovered(
-        {"n1": observed(NICS)}, {"n1": KubeNode("n1", {}, offered)}, mode="sr-iov"
-    )
+    cluster_nodes = {"n1": KubeNode("n1", {}, offered)}
+    discovery = discovered({"n1": observed(NICS)}, cluster_nodes, mode="sr-iov")
     assert only_entry(discovery)["resources"][0]["name"] == VNIC
     assert set(written(discovery)) == files
+    (plan,) = discovery.fabrics
+    assert plan.requirements[0].startswith(need)
 
 
 def test_the_example_agrees() -> None:

@@ -292,6 +292,8 @@ def test_whole_devices_come_from_the_sriov_plugin() -> None:
     assert network["metadata"]["annotations"] == {
         "k8s.v1.cni.cncf.io/resourceName": "openshift.io/a100_roce_hostdev"
     }
+    config = json.loads(network["spec"]["config"])
+    assert (config["type"], config["ipam"]["poolName"]) == ("host-device", "a100-roce")
     (plan,) = discovery.fabrics
     assert plan.requirements[0].startswith("the SR-IOV network device plugin")
 
