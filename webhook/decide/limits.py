@@ -1,14 +1,17 @@
-"""Limits on the size of a pod where Kubernetes has none, checked before anything else.
+"""Limits on the size of a pod, checked before anything else.
 
 A decision reads every list once or a few times, so its cost grows with the number of entries,
 not with the length of their texts. A pod at these limits is decided within 50 ms; real
-pods have about ten containers and about a hundred entries.
+pods have about ten containers and about a hundred entries. Kubernetes has no limits on these
+numbers. It limits names, but only after admission, and messages repeat the names of containers and
+claims.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from webhook.errors import ShapeError
 from webhook.model.annotations import (
     CONTAINERS_ANNOTATION,
     ENABLE_ANNOTATION,
@@ -17,7 +20,9 @@ from webhook.model.annotations import (
     STATUS_ANNOTATION,
 )
 from webhook.model.decision import Denial, Reason
-from webhook.model.pod import CONTAINER_FIELDS, Pod
+from webhook.model.json import JsonObject
+from webhook.model.names import MAX_LABEL_LENGTH
+from webhook.model.pod import CONTAINER_FIELDS, Path, Pod, dotted
 from webhook.model.pod.container import count_entries
 from webhook.model.pod.node_selection import count_affinity_entries
 
@@ -51,24 +56,45 @@ _ADDED_ENTRIES = 25 * MAX_CONTAINERS
 def check_size(pod: Pod) -> None:
     """Deny a pod that exceeds these limits.
 
-    Raise Denial, or ShapeError if a container's fields have a type that cannot be counted.
+    Raise Denial, or ShapeError for a name that is too long, or if a container's fields have a type
+    that cannot be counted.
     """
     spec, annotations = pod.spec, pod.annotations
-    containers, entries = 0, len(annotations)
-    for field in CONTAINER_FIELDS:
-        if field in spec:
-            items = pod.container_items(field)
-            containers += len(items)
-            if containers > MAX_CONTAINERS:
-                raise _too_many_containers(containers)
-            for index, container in enumerate(items):
-                entries += count_entries(container, ("spec", field, index))
+    entries = len(annotations) + _count_in_containers(pod)
     for field in _FIELDS_COUNTED_BY_LENGTH:
         if field in spec:
             entries += _size(spec[field])
     # Nearly all pods have no further lists and are within the limit: only others are counted again.
     if entries > MAX_ENTRIES or "affinity" in spec or not _LIST_ANNOTATIONS.isdisjoint(annotations):
         _check_each(pod)
+    if "resourceClaims" in spec:
+        for index, claim in enumerate(pod.resource_claims):
+            _check_name(claim, ("spec", "resourceClaims", index))
+
+
+def _count_in_containers(pod: Pod) -> int:
+    """Return the number of entries in all containers, which must not be too many themselves."""
+    containers, entries = 0, 0
+    for field in CONTAINER_FIELDS:
+        if field in pod.spec:
+            items = pod.container_items(field)
+            containers += len(items)
+            if containers > MAX_CONTAINERS:
+                raise _too_many_containers(containers)
+            for index, container in enumerate(items):
+                path = ("spec", field, index)
+                _check_name(container, path)
+                entries += count_entries(container, path)
+    return entries
+
+
+def _check_name(named: JsonObject, path: Path) -> None:
+    name = named.get("name")
+    if name.__class__ is str and len(name) > MAX_LABEL_LENGTH:
+        place = dotted((*path, "name"))
+        raise ShapeError(
+            f"{place} must have at most {MAX_LABEL_LENGTH} characters, but has {len(name)}"
+        )
 
 
 def _too_many_containers(count: int) -> Denial:

@@ -68,6 +68,11 @@ class DeviceClasses(tuple[str, ...]):  # noqa: SLOT001 -- it keeps what the name
         """The classes as a set."""
         return frozenset(self)
 
+    def listed_in(self, configuration: CompiledConfiguration) -> list[str]:
+        """Return the classes that fabrics list for their devices; a site lists few."""
+        listed = [name for name in configuration.by_class if name in self.names]
+        return sorted(listed, key=self.index)
+
 
 class RequestedClasses(dict[str, DeviceClasses]):
     """Name of a request → its device classes: several if it lists alternatives."""
@@ -245,7 +250,7 @@ def fabrics_of(claim: Claim, configuration: CompiledConfiguration) -> frozenset[
     """Return the names of the fabrics that have the claim's template, or else its device class."""
     fabric_names = configuration.by_claim_template.get(claim.template)
     return fabric_names or frozenset[str]().union(
-        *(configuration.by_class[name] for name in claim.classes if name in configuration.by_class)
+        *(configuration.by_class[name] for name in claim.classes.listed_in(configuration))
     )
 
 
@@ -260,7 +265,7 @@ def has_nic_of(claim: Claim, fabric: Fabric, facts: ClaimFacts) -> bool:
     if not claim.classes:
         return False
     fabric_classes = fabric.device_classes
-    if any(is_nic_class(name) for name in fabric_classes.intersection(claim.classes)):
+    if any(is_nic_class(name) for name in fabric_classes & claim.classes.names):
         return True
     return any(
         not (nic_classes & claim.classes.names) <= fabric_classes
@@ -287,16 +292,14 @@ def shows_gpu_and_nic(name: str) -> bool:
 
 def is_gpu_claim(claim: Claim, configuration: CompiledConfiguration) -> bool:
     """Return whether a claim is a GPU: by its names, or by a device class of a fabric."""
-    return claim.is_gpu or any(
-        name in configuration.by_class and not is_nic_class(name) for name in claim.classes
-    )
+    return claim.is_gpu or not all(map(is_nic_class, claim.classes.listed_in(configuration)))
 
 
 def brings_gpu(template: str, configuration: CompiledConfiguration, facts: ClaimFacts) -> bool:
     """Return whether a template is known to request a GPU, perhaps together with a NIC."""
     classes = facts.requests_of(template).together
-    return len(classes.other_than_gpus) < len(classes.names) or any(
-        name in configuration.by_class and not is_nic_class(name) for name in classes
+    return len(classes.other_than_gpus) < len(classes.names) or not all(
+        map(is_nic_class, classes.listed_in(configuration))
     )
 
 

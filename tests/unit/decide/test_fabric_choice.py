@@ -519,6 +519,16 @@ def test_claims_are_evidence(template: str, use: bool, name: str, says: str) -> 
     assert (resolution.fabric.name, resolution.evidence) == (name, says)
 
 
+@pytest.mark.parametrize("template", ["up", "g"])
+def test_the_first_claim_is_the_evidence(template: str) -> None:
+    """A pod may use a template or a device class in thousands of places."""
+    at = decision_input(UP, DOWN, namespace=NamespaceFacts(name="lab", claim_facts=CLAIMS))
+    claims = [{"name": name, "resourceClaimTemplateName": template} for name in ("x", "y")]
+    uses = [{"name": "y"}, {"name": "x"}]
+    resolution = resolved(pod(container(resources={"claims": uses}), resourceClaims=claims), at)
+    assert resolution.evidence.endswith("resource claim y in container trainer")
+
+
 def test_a_template_and_an_annotation_may_contradict() -> None:
     """The user wrote both."""
     at = decision_input(UP, DOWN, namespace=NamespaceFacts(name="lab", claim_facts=CLAIMS))

@@ -237,3 +237,25 @@ def test_what_volumes_project_is_bounded_where_it_is_read() -> None:
         )
         assert MAX_ENTRIES < reported <= MAX_ENTRIES + 2
         assert decide_on(manifest, decision_input(defaults={"memory_limit": "keep"})).allowed
+
+
+@pytest.mark.parametrize(
+    ("manifest", "place"),
+    [
+        (pod(gpu("x" * 64)), "spec.containers[0].name"),
+        (pod(gpu(), initContainers=[container("x" * 64)]), "spec.initContainers[0].name"),
+        (pod(gpu(), resourceClaims=[{}, {"name": "x" * 64}]), "spec.resourceClaims[1].name"),
+    ],
+    ids=["container", "init container", "claim"],
+)
+def test_a_long_name_is_refused(manifest: dict[str, Any], place: str) -> None:
+    """The API server would refuse it later, but messages repeat it."""
+    decision = decide_on(manifest)
+    assert (decision.allowed, decision.reason.code) == (False, "InvalidPod")
+    assert decision.message == f"{place} must have at most 63 characters, but has 64"
+
+
+def test_a_name_of_the_largest_length_is_decided() -> None:
+    """A name may have 63 characters; the type of a name is checked elsewhere."""
+    claims = [{"name": "x" * 63}, {"name": None}]
+    assert decide_on(pod(gpu("x" * 63), resourceClaims=claims)).allowed

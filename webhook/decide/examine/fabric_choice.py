@@ -246,34 +246,42 @@ def _resource_evidence(
 def _template_evidence(
     claims: Iterable[Claim], configuration: CompiledConfiguration
 ) -> list[_Evidence]:
-    """Return evidence for the fabrics whose templates the pod claims.
+    """Return evidence for the fabrics whose templates the pod claims, by the first such claim.
 
     The claims may be the user's, or an earlier call may have added them.
     """
+    first_claims: dict[str, Claim] = {}
+    for claim in claims:
+        if claim.template in configuration.by_claim_template:
+            first_claims.setdefault(claim.template, claim)
     return [
         _Evidence(
             _claim_text(claim),
-            FabricConstraint(configuration.by_claim_template[claim.template]),
+            FabricConstraint(configuration.by_claim_template[template]),
             explicit=True,
         )
-        for claim in claims
-        if claim.template in configuration.by_claim_template
+        for template, claim in first_claims.items()
     ]
 
 
 def _device_class_evidence(
     claims: Iterable[Claim], configuration: CompiledConfiguration
 ) -> list[_Evidence]:
-    """Return evidence for the fabrics of the device classes in claims of other templates."""
+    """Return evidence for the fabrics of the device classes in claims of other templates.
+
+    It names the first claim with each class: a pod may use one in thousands of places.
+    """
+    first_claims: dict[str, Claim] = {}
+    for claim in claims:
+        if claim.template not in configuration.by_claim_template:
+            for device_class in claim.classes.listed_in(configuration):
+                first_claims.setdefault(device_class, claim)
     return [
         _Evidence(
             f"{device_class} of {_claim_text(claim)}",
             FabricConstraint(configuration.by_class[device_class]),
         )
-        for claim in claims
-        if claim.template not in configuration.by_claim_template
-        for device_class in claim.classes
-        if device_class in configuration.by_class
+        for device_class, claim in first_claims.items()
     ]
 
 

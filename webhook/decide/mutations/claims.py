@@ -11,7 +11,10 @@ names are DNS labels and unique, and a container names a claim, or a request of 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cached_property
 from itertools import count
+from typing import NamedTuple
 
 from webhook.decide.analysis import Mutation, PodAnalysis, RdmaAccess, Target
 from webhook.decide.draft import Draft
@@ -75,43 +78,57 @@ def mutate(draft: Draft, analysis: PodAnalysis) -> None:
         draft.skipped("", NOT_CONFIGURED, f"fabric {fabric.name} has no claims")
         return
     claims = claims_by_container(analysis.claims)
+    pods_devices = _ClaimedDevices.of(claims.get((), ()), analysis)
     pod_claims = _PodClaims(fabric, analysis.original.resource_claims)
     for target in analysis.targets:
-        available = [*claims.get(target.path, ()), *claims.get((), ())]
+        devices = _ClaimedDevices.of(claims.get(target.path, ()), analysis)
         if target.kind != "app":
             draft.skipped(target.name, NOT_APP, "only app containers get the claim")
-        elif present := _present(analysis, target, available, fabric):
+        elif present := _present(target, devices.nic or pods_devices.nic):
             draft.already(target.name, PRESENT, present)
-        elif conflict := _second_gpu(analysis, target, available, fabric):
+        elif conflict := _second_gpu(analysis, target, devices.gpu or pods_devices.gpu):
             draft.skipped(target.name, GPU_TWICE, conflict)
         else:
             _equip(draft, analysis, target, pod_claims)
 
 
-def _present(analysis: PodAnalysis, target: Target, claims: list[Claim], fabric: Fabric) -> str:
+class _ClaimedDevices(NamedTuple):
+    """The names of the first claims for a NIC and for a GPU among some claims; "" for none."""
+
+    nic: str
+    gpu: str
+
+    @classmethod
+    def of(cls, claims: Sequence[Claim], analysis: PodAnalysis) -> _ClaimedDevices:
+        """Look at each claim once; there may be thousands that no container uses."""
+        fabric, facts = analysis.fabric, analysis.namespace.claim_facts
+        assert fabric is not None
+        nics = (claim.name for claim in claims if claim.is_nic or has_nic_of(claim, fabric, facts))
+        gpus = (claim.name for claim in claims if is_gpu_claim(claim, analysis.configuration))
+        return cls(next(nics, ""), next(gpus, ""))
+
+
+def _present(target: Target, nic_claim: str) -> str:
     """Return a message on the NIC that a container already gets; "" if it gets none."""
-    for claim in claims:
-        if claim.is_nic or has_nic_of(claim, fabric, analysis.namespace.claim_facts):
-            return f"already claims a NIC ({claim.name})"
+    if nic_claim:
+        return f"already claims a NIC ({nic_claim})"
     return f"already requests {', '.join(target.rdma)}" if target.rdma else ""
 
 
-def _second_gpu(analysis: PodAnalysis, target: Target, claims: list[Claim], fabric: Fabric) -> str:
+def _second_gpu(analysis: PodAnalysis, target: Target, gpu_claim: str) -> str:
     """Return a message if a container would get GPUs in two ways; else ""."""
+    assert analysis.fabric is not None
     facts = analysis.namespace.claim_facts
     bringing = [
         reference.template
-        for reference in fabric.claim_templates
+        for reference in analysis.fabric.claim_templates
         if brings_gpu(reference.template, analysis.configuration, facts)
     ]
-    sources = [
-        f"claim {claim.name}" for claim in claims if is_gpu_claim(claim, analysis.configuration)
-    ]
-    if target.gpus or target.partial_gpu:
-        sources = ["the container's own GPU"]
-    if not bringing or not sources:
+    has_gpu = target.gpus or target.partial_gpu
+    source = "the container's own GPU" if has_gpu else gpu_claim and f"claim {gpu_claim}"
+    if not bringing or not source:
         return ""
-    return f"remove {sources[0]}, since template {bringing[0]} includes a GPU"
+    return f"remove {source}, since template {bringing[0]} includes a GPU"
 
 
 def _equip(draft: Draft, analysis: PodAnalysis, target: Target, pod_claims: _PodClaims) -> None:
@@ -160,7 +177,7 @@ class _PodClaims:
         self._first = {template: name for name, template in reversed(self._template_of.items())}
         self._numbers = count()
 
-    @property
+    @cached_property  # it does not depend on the claims that `add` adds
     def conflict(self) -> str:
         """A user's claim with one of the webhook's names, or ""."""
         templates = {reference.template for reference in self.fabric.claim_templates}

@@ -180,18 +180,20 @@ CLAIM_REASONS = (TEMPLATE_MISSING, REQUEST_MISSING, TEMPLATE_UNKNOWN)
 def claims_nic(pod: PatchedPod, patched: PatchedTarget, fabric: Fabric) -> bool:
     """Return whether a target gets a NIC of the fabric through a claim."""
     facts = pod.analysis.namespace.claim_facts
-    return any(has_nic_of(claim, fabric, facts) for claim in patched.claims)
+    return pod.unused_claims.has_nic or any(
+        has_nic_of(claim, fabric, facts) for claim in patched.claims
+    )
 
 
 def judge_device_claim(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:
     """Return the problem with the templates of a target's claims, or None."""
-    if pod.used_fabric is None or not patched.claims:
+    if pod.used_fabric is None:
         return None
     used = {claim.template for claim in patched.claims}
     verdicts = [
         _template_verdict(pod, claim)
         for claim in pod.used_fabric.claim_templates
-        if claim.template in used
+        if claim.template in used or claim.template in pod.unused_claims.templates
     ]
     problems = [verdict for verdict in verdicts if verdict is not None]
     return min(problems, key=lambda verdict: verdict.rdma, default=None)  # "no" before "unsure"

@@ -18,7 +18,13 @@ from webhook.decide.settings.setting import (
     Setting,
     with_possible,
 )
-from webhook.model.claims import Claim, claims_by_container, claims_of
+from webhook.model.claims import (
+    Claim,
+    ClaimFacts,
+    claims_by_container,
+    claims_of,
+    has_nic_of,
+)
 from webhook.model.config_maps import ReadEnv
 from webhook.model.decision import Outcome, Reason, Verdict
 from webhook.model.fabric import Fabric, Transport
@@ -44,7 +50,7 @@ class PatchedTarget(NamedTuple):
     effective_env: Mapping[str, str | None]
     #: The words of its command as the program gets them, and the text of scripts in ConfigMaps.
     command: str
-    #: Its DRA claims after the patch, and the pod's claims that no container uses.
+    #: The DRA claims that it uses after the patch.
     claims: tuple[Claim, ...] = ()
     #: The settings that its command makes.
     settings: CommandSettings = NO_SETTINGS
@@ -59,7 +65,6 @@ class PatchedTarget(NamedTuple):
     ) -> PatchedTarget:
         """Return the view of a target in `pod`, the pod after all mutations."""
         path, reader = target.path, analysis.settings_reader
-        visible_claims = (*claims.get(path, ()), *claims.get((), ())) if claims else ()
         settings = _settings(analysis, path)
         container, declared_env = pod.container(path), reader.env(path)
         changed_user = settings.user
@@ -72,7 +77,7 @@ class PatchedTarget(NamedTuple):
             declared_env=declared_env,
             effective_env=declared_env.variables,
             command=reader.text_with_files(path),
-            claims=visible_claims,
+            claims=tuple(claims.get(path, ())),
             settings=settings,
         )
         if not settings.changes_env:
@@ -132,6 +137,25 @@ class PatchedTarget(NamedTuple):
             yield from uncertain(self.settings, present=self.present)
 
 
+class UnusedClaims(NamedTuple):
+    """The pod's DRA claims that no container uses, and which all of them share."""
+
+    templates: frozenset[str] = frozenset()
+    #: Whether one of them is a NIC of the fabric.
+    has_nic: bool = False
+
+    @classmethod
+    def of(cls, claims: Sequence[Claim], fabric: Fabric | None, facts: ClaimFacts) -> UnusedClaims:
+        """Look at each of the claims once; there may be thousands."""
+        if not claims or fabric is None:
+            return _NONE_UNUSED
+        templates = frozenset([claim.template for claim in claims])
+        return cls(templates, any(has_nic_of(claim, fabric, facts) for claim in claims))
+
+
+_NONE_UNUSED = UnusedClaims()
+
+
 class PatchedPod(NamedTuple):
     """The pod after the patch, and the facts of its decision."""
 
@@ -142,6 +166,7 @@ class PatchedPod(NamedTuple):
     used_fabric: Fabric | None
     #: The targets that the verdict depends on.
     decisive_targets: tuple[PatchedTarget, ...]
+    unused_claims: UnusedClaims
     outcomes: tuple[Outcome, ...]
     fabric_index: FabricIndex
     #: Istio's proxy, and hostPath volumes with RDMA devices.
@@ -160,16 +185,20 @@ class PatchedPod(NamedTuple):
         analysis, applicability = examination.analysis, examination.applicability
         view = draft.view
         claims = _claims(view, analysis)
+        used_fabric = None if applicability.uses_foreign_nic else analysis.fabric
         return cls(
             view=view,
             analysis=analysis,
             applicability=applicability,
-            used_fabric=None if applicability.uses_foreign_nic else analysis.fabric,
+            used_fabric=used_fabric,
             decisive_targets=tuple(
                 [
                     PatchedTarget.of(target, view, analysis, claims)
                     for target in decisive_targets(analysis)
                 ]
+            ),
+            unused_claims=UnusedClaims.of(
+                claims.get((), ()), used_fabric, analysis.namespace.claim_facts
             ),
             outcomes=tuple(draft.outcomes),
             fabric_index=examination.fabric_index,
