@@ -49,6 +49,7 @@ from webhook.serve.http.preview import PreviewApp
 from webhook.serve.http.validate import Validate
 from webhook.serve.listener import Listener, bind, budgets, listener_for
 from webhook.serve.log import Forward, Log
+from webhook.serve.memory_limit import limit_memory
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions
 from webhook.serve.sources.certificates import certificate_of
@@ -304,7 +305,7 @@ class WebhookServer:
         endpoints: dict[str, ASGIApp] = {
             MUTATE_PATH: Mutate(
                 *shared,
-                self._cpu_limit.of(decide),
+                self._cpu_limit.of(limit_memory(decide)),
                 owner_notifier(self._options, self.metrics, self.log, os.environ),
                 max_decisions=self._options.decision_cache,
             ),
