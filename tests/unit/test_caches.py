@@ -35,7 +35,7 @@ DECLARED: dict[str, tuple[int | None, str]] = {
     "webhook.model.pod.reading.pointer": (4096, "names of fields, indexes, names of the site's"),
     "webhook.model.quantity._read": (1024, "a user's text of at most 64 characters"),
     "webhook.decide.shell.scripts._read": (16, "a user's script of at most 4,096 characters"),
-    "webhook.serve.memory_limit._sizes_file": (None, "nothing"),
+    "webhook.serve.decision_limits._sizes_file": (None, "nothing"),
     "webhook.text.terminal._style": (None, "names of styles in the code"),
 }
 OURS = ("webhook.", "certs.")

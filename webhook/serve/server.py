@@ -39,7 +39,7 @@ from webhook.admission.expected_registration import MUTATE_PATH, VALIDATE_PATH
 from webhook.decide import decide
 from webhook.errors import ConfigError, WebhookError, crash_summary
 from webhook.serve import dev
-from webhook.serve.cpu_limit import CpuLimit
+from webhook.serve.decision_limits import DecisionLimits
 from webhook.serve.events import owner_notifier
 from webhook.serve.fair_queue import FairQueue
 from webhook.serve.http.apps import AdmissionApp, Health
@@ -49,7 +49,6 @@ from webhook.serve.http.preview import PreviewApp
 from webhook.serve.http.validate import Validate
 from webhook.serve.listener import Listener, bind, budgets, listener_for
 from webhook.serve.log import Forward, Log
-from webhook.serve.memory_limit import limit_memory
 from webhook.serve.metrics import Metrics
 from webhook.serve.options import ServeOptions
 from webhook.serve.sources.certificates import certificate_of
@@ -124,7 +123,7 @@ class WebhookServer:
             certificate,
             *(() if options.preview == "only" else self._sources_of_admission()),
         )
-        self._cpu_limit = CpuLimit()
+        self._decision_limits = DecisionLimits()
         self._worker = WorkerSupervisor(self.metrics, self.log, options.preview_seconds)
         self._apps = self._applications()
         self._sockets = bind(options, self._apps)
@@ -207,7 +206,7 @@ class WebhookServer:
         for number in signals:
             self._loop.add_signal_handler(number, self._handle_signal)
         try:
-            with self._cpu_limit.enforced():
+            with self._decision_limits.enforced():
                 yield
         finally:
             for number in signals:
@@ -305,7 +304,7 @@ class WebhookServer:
         endpoints: dict[str, ASGIApp] = {
             MUTATE_PATH: Mutate(
                 *shared,
-                self._cpu_limit.of(limit_memory(decide)),
+                self._decision_limits.of(decide),
                 owner_notifier(self._options, self.metrics, self.log, os.environ),
                 max_decisions=self._options.decision_cache,
             ),
