@@ -423,6 +423,11 @@ def test_there_is_time_to_drain() -> None:
     assert "lifecycle" not in CONTAINER
 
 
+def test_a_replica_that_stands_still_is_not_waited_for() -> None:
+    """Once the liveness probe has failed, the drain would only delay the restart."""
+    assert CONTAINER["livenessProbe"]["terminationGracePeriodSeconds"] <= 30
+
+
 def test_the_image_is_this_version() -> None:
     """The image's tag is the version, and its user is the Dockerfile's."""
     assert CONTAINER["image"] == f"rdma-webhook:{__version__}"
