@@ -64,7 +64,7 @@ MUTMUT := $(MUTANTS_VENV)/.mutmut-$(MUTMUT_VERSION)
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install dev run lint type fmt test-fast test test-deps promtool helm cluster-deps cluster cluster-down test-e2e test-faults test-soak without-cluster on-one-cluster on-another image image-twice fuzz fuzz-short mutants golden experiments experiments-deps cov bench bench-cluster schema lock audit release screenshots test-release clean distclean
+.PHONY: help install dev run lint type fmt test-fast test test-deps promtool helm cluster-deps cluster cluster-down test-e2e test-faults test-soak without-cluster on-one-cluster on-another image image-twice fuzz fuzz-short mutants golden experiments experiments-deps test-gpu cov bench bench-cluster schema lock audit release screenshots test-release clean distclean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -223,6 +223,9 @@ experiments-deps:  ## install the Debian packages that an emulated machine needs
 
 experiments: $(DEV)  ## real RDMA without a card, in an emulated machine, in minutes (root)
 	$(PYTEST) -v tests/softroce
+
+test-gpu: $(DEV)  ## the parts that need a GPU, on a machine with the driver and NCCL, in a minute (root)
+	$(PYTEST) tests/gpu
 
 cov: $(DEV)  ## branch coverage, end to end left out: 95% of everything, 100% of the pure floors
 	$(if $(ALL_TESTS),,$(error there is no test to run))

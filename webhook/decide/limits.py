@@ -20,7 +20,6 @@ from webhook.model.annotations import (
     STATUS_ANNOTATION,
 )
 from webhook.model.decision import Denial, Reason
-from webhook.model.json import JsonObject
 from webhook.model.names import MAX_LABEL_LENGTH
 from webhook.model.pod import CONTAINER_FIELDS, Path, Pod, dotted
 from webhook.model.pod.container import count_entries
@@ -88,7 +87,7 @@ def _count_in_containers(pod: Pod) -> int:
     return entries
 
 
-def _check_name(named: JsonObject, path: Path) -> None:
+def _check_name(named: Mapping[str, object], path: Path) -> None:
     name = named.get("name")
     if name.__class__ is str and len(name) > MAX_LABEL_LENGTH:
         place = dotted((*path, "name"))

@@ -27,7 +27,7 @@ already set, or no nvidia-smi.
 The kubelet expands `$$` and `$(NAME)` in `command`, so the script contains neither `$$` nor `$(`
 (third_party/forked/golang/expansion). It uses functions because backticks do not nest. All
 variables except the two exported ones exist only in the subshell of `own`. The script needs
-nvidia-smi, sort, tr and cat. It was tested under dash, bash and busybox, but never on real GPUs.
+nvidia-smi, sort, tr and cat. It was tested under dash, bash and busybox, on at most one real GPU.
 
 Sources: libnvidia-container nvc_mount.c (masking); open-gpu-kernel-modules (minor);
 nvidia-container-toolkit 1.18 (`void` under CDI); CUDA C++ Programming Guide,

@@ -162,7 +162,7 @@ _PLACEMENT = ("nodeSelector", "affinity", "topologySpreadConstraints")
 #
 #   needed                    by     because
 #   ------                    --     -------
-#   hostPID                   UCX    legacy CUDA IPC handles do not cross PID namespaces
+#   hostPID                   UCX    CUDA takes the IPC handle of an equal PID for its own
 #                                    (openucx/ucx 12fe22840b)
 #   hostIPC, nothing at       NCCL   it compares st_dev of /dev/shm (p2p.cc), and containerd gives
 #     /dev/shm                       the node's /dev/shm only to a hostIPC pod without a mount there

@@ -18,8 +18,9 @@ from webhook.diagnose.tools.readers.notation import mlx5_driver, ofed_driver
 # The kernel lists the newest module first, and nvidia_peermem is newer than nvidia, which it uses:
 # so it is not loaded if a list shows it neither above the row of nvidia nor in this row. Only a
 # complete list proves this: lsmod's from its header on, and a row of /proc/modules that continues
-# after the users. Source: kmod, tools/lsmod.c; Linux, kernel/module;
-# NVIDIA/open-gpu-kernel-modules, kernel-open/nvidia-peermem.
+# after the users. A kernel that cannot unload modules does not know the users, and shows "- -".
+# Source: kmod, tools/lsmod.c; Linux, kernel/module; NVIDIA/open-gpu-kernel-modules,
+# kernel-open/nvidia-peermem.
 
 _LSMOD = "lsmod"
 
@@ -27,7 +28,7 @@ _LSMOD = "lsmod"
 _PEERMEM = frozenset({"nvidia_peermem", "nv_peer_mem"})
 _HEADER = re.compile(r"\s{0,40}Module\s{1,40}Size\s{1,20}Used by\s*")
 _MODULE = re.compile(
-    r"(?P<name>[a-z0-9]\w{0,60})\s{1,40}\d{3,12}\s{1,20}\d{1,6}"
+    r"(?P<name>[a-z0-9]\w{0,60})\s{1,40}\d{3,12}\s{1,20}(?P<count>\d{1,6}|-)"
     r"(?:\s{1,4}(?P<users>-|[\w,]{1,1500}))?"
     r"(?P<live>\s(?:Live|Loading|Unloading) 0x[0-9a-f]{1,16}(?: \([A-Z]{1,6}\))?)?\s*",
     re.ASCII,
@@ -61,6 +62,8 @@ def _peermem(module: re.Match[str], above: set[str] | None) -> str | None:
     of_nvidia = module["name"] == "nvidia"
     if module["name"] in _PEERMEM or (of_nvidia and users & _PEERMEM):
         return "yes"
+    if module["count"] == "-":
+        return None
     complete = module["live"] is not None or (above is not None and not above & _PEERMEM)
     return "no" if of_nvidia and complete else None
 
