@@ -22,7 +22,7 @@ from tests.faults.replicas import processes
 from tests.faults.scale import SCALE
 
 _TOOK = "apiserver_admission_webhook_admission_duration_seconds"
-#: The Deployment's limit is 512 MiB.
+#: The Deployment's limit is 1 GiB.
 MEMORY = 400 << 20
 #: The kinds of abuse, with the number of connections to each of the two replicas.
 ABUSES: dict[str, tuple[Callable[[str, int], AbstractContextManager[Abused]], int]] = {

@@ -1,4 +1,4 @@
-"""Anonymous clients cannot make the serving process use 300 MiB, whatever they send.
+"""Anonymous clients cannot make the serving process use 400 MiB, whatever they send.
 
 All attacks go to one process, so that memory that one of them leaves in use counts in the next.
 During each attack, honest requests are answered.
@@ -24,8 +24,8 @@ from webhook.serve.http.review_body import MAX_OBJECTS, MAX_VALUES
 if TYPE_CHECKING:
     from tests.integration.serving import Certificates
 
-#: MiB; the Deployment's limit is 512, and the process that computes previews needs its share.
-LIMIT = 300
+#: MiB; the Deployment's limit is 1024, and the process that computes previews needs its share.
+LIMIT = 400
 HELLO = bytes.fromhex("16030100c8010000c40303")
 _HEAD = b"POST /mutate HTTP/1.1\r\nHost: a\r\n"
 _CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n"
@@ -156,6 +156,15 @@ ATTACKS: dict[str, Callable[[Process, ExitStack], None]] = {
         tls=True,
     ),
 }
+
+
+def _fill_both_ports(served: Process, stack: ExitStack) -> None:
+    """Keep bodies of both ports waiting, and validations and previews at work."""
+    for name in ("bodies that do not end", "previews that do not end", "dense configurations"):
+        ATTACKS[name](served, stack)
+
+
+ATTACKS["bodies of both ports, and configurations"] = _fill_both_ports
 
 
 @pytest.mark.parametrize("name", ATTACKS)

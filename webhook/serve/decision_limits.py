@@ -27,8 +27,8 @@ from webhook.serve.http.decision_cache import Decide
 
 #: Seconds of CPU. The largest pods that the limits on entries allow take less than one.
 MAX_DECISION_SECONDS = 2.0
-#: Bytes beyond what the process uses before. The largest pods take less than a quarter.
-MAX_DECISION_BYTES = 128 << 20
+#: Bytes beyond what the process uses before. The largest pods take less than half.
+MAX_DECISION_BYTES = 64 << 20
 #: Seconds of CPU, of all threads, between two checks. Nearly all decisions take less.
 _CHECK_SECONDS = 0.01
 #: The sizes of the process in pages; the second is its resident memory (man 5 proc).

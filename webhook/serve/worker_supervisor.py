@@ -2,7 +2,7 @@
 
 The worker computes previews, and checks configurations for `/validate`.
 
-There is only one. Two would need twice the memory (a replica has 512 MiB), and would answer
+There is only one. Two would need twice the memory (a replica has 1 GiB), and would answer
 previews faster only by taking processor time from `/mutate`.
 """
 

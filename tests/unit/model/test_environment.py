@@ -173,6 +173,14 @@ def test_a_generated_name_is_not_known() -> None:
     assert field("metadata.namespace", namespace=None) is None
 
 
+@pytest.mark.parametrize("path", ["metadata.name", "metadata.labels['a']"])
+def test_a_long_field_is_not_known(path: str) -> None:
+    """All containers may read the same one, and each would keep what it makes of it."""
+    longest = "x" * 4096
+    assert field(path, name=longest, labels={"a": longest}) == longest
+    assert field(path, name=f"{longest}x", labels={"a": f"{longest}x"}) is None
+
+
 def test_malformed_metadata_has_no_fields() -> None:
     """Its decision names the fault."""
     source = {"name": "X", "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['a']"}}}

@@ -27,6 +27,9 @@ _METADATA = re.compile(r"metadata\.(labels|annotations)\['(.+)'\]")
 _WRITTEN_LATER = ("rdma.lab/", "k8s.v1.cni.cncf.io/", "ulimits.")
 #: The names of variables that the kubelet makes of Services: TRAINER_SERVICE_HOST, TRAINER_PORT.
 _OF_SERVICES = ("_SERVICE_HOST", "_PORT")
+#: The maximum length, in characters, of a field that variables take their values from: all
+#: containers of a pod may read the same annotation, whose length is not limited at admission.
+_MAX_FIELD_LENGTH = 4096
 #: The limit, in characters, on what references add to the values of a container, or to its
 #: command: otherwise, a few short texts could make an endless one.
 _MAX_GROWTH = 8192
@@ -138,7 +141,8 @@ def may_expand(written: str) -> bool:
 def read_field(source: Json, metadata: Json) -> str | None:
     """Return the value of a `valueFrom` that reads the pod's own metadata; None for any other.
 
-    A label or annotation that the pod lacks may come later, and so may a name that is generated.
+    A label or annotation that the pod lacks may come later, and so may a name that is generated. A
+    long value is unknown, too.
     """
     path = field_path(source)
     if path == "metadata.name" and at(metadata, ("generateName",)):
@@ -146,12 +150,16 @@ def read_field(source: Json, metadata: Json) -> str | None:
     match = _METADATA.fullmatch(path)
     if match is None:
         is_own = path in ("metadata.name", "metadata.namespace")
-        value = at(metadata, (path.rpartition(".")[2],)) if is_own else None
-        return value if isinstance(value, str) and value else None
+        return (_text_at(metadata, path.rpartition(".")[2]) or None) if is_own else None
     if match[1] == "annotations" and match[2].startswith(_WRITTEN_LATER):
         return None
-    value = at(metadata, (match[1], match[2]))
-    return value if isinstance(value, str) else None
+    return _text_at(metadata, match[1], match[2])
+
+
+def _text_at(metadata: Json, *path: str) -> str | None:
+    """Return a text of the metadata; None without one, or if it is too long."""
+    value = at(metadata, path)
+    return value if isinstance(value, str) and len(value) <= _MAX_FIELD_LENGTH else None
 
 
 def field_path(source: Json) -> str:
