@@ -26,10 +26,10 @@ FABRIC_WITH_NODES_REMOVED = Code(
 )
 FABRICS_REMOVED_BY_APPLY = Code(
     "FabricsRemovedByApply",
-    "A server-side apply removes fabrics that the same field manager applied earlier, perhaps from "
-    "another file, or took over from a client-side kubectl apply.",
-    "To undo the removal, apply the file that contains those fabrics with `kubectl apply "
-    "--server-side --field-manager=NAME`, and use a different NAME for each file.",
+    "A server-side apply removes fabrics that the same field manager applied earlier (perhaps "
+    "from another file) or took over from a client-side kubectl apply.",
+    "To undo the removal, run `kubectl apply --server-side --field-manager=NAME -f FILE` for the "
+    "file that contains those fabrics, and use a different NAME for each file.",
 )
 FABRIC_OF_OTHER_MANAGER_REMOVED = Code(
     "FabricOfOtherManagerRemoved",
@@ -41,8 +41,8 @@ FABRIC_OF_OTHER_MANAGER_REMOVED = Code(
 OWNERSHIP_CHANGED = Code(
     "OwnershipChanged",
     "An update changes fields that a different field manager applied earlier.",
-    "Make the same change in the file that the other field manager applies. Otherwise, its next "
-    "apply gets a conflict, or restores the old values.",
+    "Make the same change in the file that the other field manager applies. Otherwise, the next "
+    "apply of that file fails with a conflict, or restores the old values.",
 )
 CODES = (
     NO_FABRICS_LEFT,

@@ -26,7 +26,7 @@ YAML_UNSUPPORTED = Code(
     "YAMLUnsupported",
     "The file has a repeated key, a tag, a merge key, or another part of YAML that is not "
     "supported.",
-    "Write each key once, with its value in full and without a tag.",
+    "Write each key once, without a tag, and write out the values that a merge key (<<) would add.",
 )
 NOT_A_CONFIGURATION = Code(
     "NotAConfiguration",
@@ -37,13 +37,14 @@ NOT_A_CONFIGURATION = Code(
 )
 CONFIGURATION_TOO_LARGE = Code(
     "ConfigurationTooLarge",
-    "The file is longer, has more values or fabrics, or is nested deeper than the webhook accepts.",
+    "The file exceeds one of the webhook's limits: on its size, its depth of nesting, or its "
+    "number of values or fabrics.",
     "Remove the fabrics and values that the cluster does not need; docs/configuration.md gives the "
     "limits.",
 )
 UNKNOWN_FIELD = Code(
     "UnknownField",
-    "The file has a field that does not exist at that place.",
+    "The file has a field with an unknown name, or a field in the wrong place.",
     "Correct the name or the indentation of the field, or remove the field.",
 )
 MISSING_FIELD = Code(
@@ -51,7 +52,7 @@ MISSING_FIELD = Code(
 )
 INVALID_VALUE = Code(
     "InvalidValue",
-    "A value in the file has the wrong type, or is not one of those that its field accepts.",
+    "A value in the file has the wrong type, or its field does not accept it.",
     "Write a value that docs/configuration.md lists for the field.",
 )
 REJECTED_BY_API_SERVER = Code(
@@ -61,10 +62,10 @@ REJECTED_BY_API_SERVER = Code(
 )
 INVALID_FACTS = Code(
     "InvalidFacts",
-    "The file that was passed to --facts, or to `fabrics -f`, has no objects of a cluster, or "
-    "has some that cannot be read.",
-    "Use the output of `kubectl get ns,limitrange,quota,node -A -o yaml`; for fabrics -f, the "
-    "output of `kubectl get nodes -o yaml`.",
+    "The file that was passed to --facts, or to `fabrics -f`, contains no cluster objects, or "
+    "contains objects that cannot be read.",
+    "For --facts, use the output of `kubectl get ns,limitrange,quota,node -A -o yaml`; for "
+    "`fabrics -f`, use the output of `kubectl get nodes -o yaml`.",
 )
 FILE_CODES = (
     FILE_UNREADABLE,

@@ -25,8 +25,8 @@ from webhook.model.transport_variables import allows_rdma
 
 #: The remedy where envFrom, whose variables are unknown, may set a variable of ours.
 CHECK_ENV_FROM = (
-    "Set in env each variable that the webhook left out and that no ConfigMap or Secret of envFrom "
-    "sets."
+    "In env, set each variable that the webhook left out, unless a ConfigMap or Secret of envFrom "
+    "sets it."
 )
 
 UCX_TLS = "UCX_TLS"

@@ -41,8 +41,8 @@ NOT_OPTED_IN = Reason(
     "NotOptedIn",
     'The pod has no annotation rdma.lab/enable: "true".',
     remedy=(
-        'Set the annotation rdma.lab/enable: "true" in the pod\'s manifest, or in its template, '
-        "and create the pod again."
+        'Set the annotation rdma.lab/enable: "true" in the pod\'s manifest or, for a workload, in '
+        "the pod template, and create the pod again."
     ),
 )
 INVALID_POD = Reason(
@@ -91,14 +91,14 @@ UNKNOWN_ANNOTATION = Reason(
 )
 FACTS_UNKNOWN = Reason(
     "NamespaceUnknown",
-    "Nothing is known about the namespace, so memory limits stay and its rdma.lab/fabric is "
-    "ignored.",
+    "Nothing is known about the namespace, so memory limits are kept and the namespace's "
+    "annotation rdma.lab/fabric is ignored.",
     remedy=LIMITS_UNKNOWN.remedy,
 )
 CLAIM_UNKNOWN = Reason(
     "ClaimUnknown",
-    "A ResourceClaim of the pod could not be read, so its devices were guessed from the names of "
-    "the claim and its request.",
+    "A ResourceClaim of the pod could not be read, so the webhook inferred the claim's devices "
+    "from the names of the claim and of its request.",
     remedy=(
         "Check that the ResourceClaim exists in the namespace: without it, the pod stays "
         "Pending. If it exists now, create the pod again. For a preview, use --live, or add "
@@ -121,8 +121,8 @@ OTHER_INJECTOR = Reason(
 )
 OTHER_CONFIGURATION = Reason(
     "OtherConfiguration",
-    "The pod's rdma.lab/status was written under a different configuration, so everything in the "
-    "pod is treated as yours.",
+    "The pod's rdma.lab/status was written under a different configuration, so the webhook treats "
+    "everything in the pod as written by you.",
     remedy=(
         "If the pod was created from the manifest of an older pod, remove from that manifest "
         "rdma.lab/status and everything that the webhook added. Otherwise, no action is needed."

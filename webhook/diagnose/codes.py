@@ -36,7 +36,9 @@ EFFECTS: dict[Rdma | None, str] = {
     "none": "The pod itself needs no RDMA: it only starts ranks in other pods.",
     None: "This code alone does not determine whether the pod has RDMA.",
 }
-_SEE_VERDICT = "If only a mutation reports this code, see the verdict: the pod may have RDMA."
+_SEE_VERDICT = (
+    "If a mutation reports this code but the verdict does not, the pod may still have RDMA."
+)
 _MUTATION_NAMES = frozenset(mutation.name for mutation in MUTATIONS)
 _DENIED = "The webhook denies the pod: the pod is not created until the problem is corrected."
 #: Codes that always deny a pod; an ambiguous fabric does only if the site configures that.

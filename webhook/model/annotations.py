@@ -61,7 +61,9 @@ MAX_ANNOTATIONS_SIZE = 256 * 1024
 INVALID_ANNOTATION = Reason(
     "InvalidAnnotation",
     "An rdma.lab/* annotation has an invalid value, or names something that does not exist.",
-    remedy="Correct the annotation that the denial names; docs/annotations.md lists the values.",
+    remedy=(
+        "Correct the annotation that the denial names; docs/annotations.md lists the valid values."
+    ),
     rdma="no",
 )
 

@@ -24,7 +24,7 @@ _FABRIC_WITHOUT_NODES = Code(
 _NO_NODE_TAKES_PODS = Code(
     "NoNodeTakesPods",
     "Nodes belong to the fabric, but each is cordoned, not ready or tainted by Kubernetes.",
-    "Fix the other problems of the fabric's nodes, which `rdma-webhook fabrics` lists; until then, "
+    "Correct the problems that `rdma-webhook fabrics` lists for the fabric's nodes; until then, "
     "pods for the fabric stay pending.",
 )
 _NODE_CORDONED = Code(
@@ -48,7 +48,7 @@ _NODE_TAINTED_BY_KUBERNETES = Code(
 _NODE_TAINTED = Code(
     "NodeTainted",
     "Nodes of the fabric have a taint, so only pods that tolerate it run there. A taint whose key "
-    "is the name of a GPU or an RDMA resource is not reported.",
+    "is the name of a GPU or RDMA resource is not reported.",
 )
 _RESOURCE_NOT_OFFERED = Code(
     "ResourceNotOffered",
@@ -70,8 +70,9 @@ NODE_WITHOUT_FABRIC = Code(
     "NodeWithoutFabric",
     "Some nodes offer GPUs or RDMA resources, or have a label that a fabric requires, but belong "
     "to no fabric.",
-    "If the finding names the right fabric as the nearest, give the node the missing label or "
-    "resource, or extend that fabric's `match`.",
+    "If a node should belong to the fabric that the finding names as nearest, give the node the "
+    "missing label or resource. If its labels and resources are right, extend that fabric's "
+    "`match` instead.",
 )
 NODE_IN_SEVERAL_FABRICS = Code(
     "NodeInSeveralFabrics",

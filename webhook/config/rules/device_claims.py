@@ -47,7 +47,10 @@ def claim_names(fabric: FabricEntry) -> Iterator[Violation]:
             )
 
 
-@rule("error", "Set the fabric's mode to dra, or remove claims.")
+@rule(
+    "error",
+    "If a DRA driver offers the NICs, set the fabric's `mode` to dra; otherwise, remove `claims`.",
+)
 def claims_without_dra(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject a fabric that has `claims` in a mode other than `dra`.
 
@@ -69,8 +72,8 @@ def dra_without_claims(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule(
     "error",
-    "Remove resources from the fabric; or, if a DRA driver offers the NICs as an extended "
-    "resource, keep resources, remove claims, and set mode to host-device.",
+    "Remove `resources` from the fabric; or, if a DRA driver offers the NICs as an extended "
+    "resource, keep `resources`, remove `claims`, and set `mode` to host-device.",
 )
 def dra_with_resources(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject a fabric that has `resources` in mode `dra`.
@@ -109,7 +112,7 @@ def repeated_templates(fabric: FabricEntry) -> Iterator[Violation]:
     "name of at most 50 characters.",
 )
 def many_claims(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a fabric that has more than 10 claims, or in mode `dra` a name of over 50 characters.
+    """Reject a fabric that has more than 10 claims or, in mode `dra`, a name of over 50 characters.
 
     An error: the name of a pod's claim is `rdma-lab-NAME-NUMBER`, and may have at most 63
     characters.

@@ -21,11 +21,12 @@ _NETWORK_MODES: tuple[Mode, ...] = ("sr-iov", "host-device")
 
 @rule(
     "error",
-    "In networks, list one Multus network (macvlan on the device's interface) for each device, or "
-    "set mode to host-network or sr-iov.",
+    "In `networks`, list one Multus network (macvlan on the device's interface) for each device; "
+    "or, if pods use hostNetwork or virtual functions, set `mode` to host-network or sr-iov, "
+    "respectively.",
 )
 def roce_networks(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a fabric that has RoCE in mode `shared-device`, and fewer networks than devices.
+    """Reject a fabric that uses RoCE in mode `shared-device`, but has fewer networks than devices.
 
     An error: without its own interface in the pod's network namespace, a device has an empty GID
     table there, and connecting fails. In mode `host-network`, pods use the node's interfaces; in
@@ -49,11 +50,11 @@ def roce_networks(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule(
     "warning",
-    "Remove networks and resources[].network, and write hostSocketInterface instead of "
+    "Remove `networks` and resources[].network, and write hostSocketInterface instead of "
     "socketInterface.",
 )
 def networks_on_host(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that sets a network or `socketInterface` in mode `host-network`.
+    """Warn about a fabric that sets a network or `socketInterface`, unused in mode `host-network`.
 
     A warning: they have no effect on pods with hostNetwork, the only pods of that mode.
     """
@@ -75,8 +76,9 @@ def networks_on_host(fabric: FabricEntry) -> Iterator[Violation]:
 @rule(
     "warning",
     (
-        "Set resources[].network to the NetworkAttachmentDefinition, or add the annotations that "
-        "attach the devices."
+        "If Multus attaches the devices, set resources[].network to the "
+        "NetworkAttachmentDefinition; otherwise, list in `annotations` the annotations that attach "
+        "the devices."
     ),
 )
 def own_device_networks(fabric: FabricEntry) -> Iterator[Violation]:
@@ -105,11 +107,11 @@ def _needs_no_interface(fabric: FabricEntry) -> bool:
 
 @rule(
     "error",
-    "Give each network an @interface of its own, and leave out @interface for several devices of "
-    "one network.",
+    "Give each network a different @interface, and omit @interface from the network of a resource "
+    "whose `count` is not 1.",
 )
 def network_interfaces(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a fabric that uses an `@interface` for two networks or several devices of one network.
+    """Reject a fabric that uses one `@interface` for two networks or several devices of a network.
 
     An error: with two networks of the same interface, a pod never starts. Only the first device of
     a resource gets an interface of that name, so the name cannot be meant for several devices.
@@ -130,9 +132,9 @@ def network_interfaces(fabric: FabricEntry) -> Iterator[Violation]:
         interfaces.add(interface)
 
 
-@rule("error", "Set the resource's count to 1.")
+@rule("error", "Set the resource's `count` to 1.")
 def per_gpu_shared(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a fabric that sets `count: per-gpu` in mode `shared-device`.
+    """Reject a fabric that sets `count: per-gpu` in mode `shared-device`, where GPUs share devices.
 
     An error: one unit of the shared plugin mounts every device of the resource, so no number of
     units gives each GPU its own device.
@@ -145,9 +147,9 @@ def per_gpu_shared(fabric: FabricEntry) -> Iterator[Violation]:
             )
 
 
-@rule("warning", "Set the resource's count to 1.")
+@rule("warning", "Set the resource's `count` to 1.")
 def many_units(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that sets a count above 1 in mode `shared-device`.
+    """Warn about a fabric that sets a `count` above 1 in mode `shared-device`, where 1 is enough.
 
     A warning: more units add nothing, and exhaust the plugin's `rdmaHcaMax` sooner.
     """
@@ -160,7 +162,7 @@ def many_units(fabric: FabricEntry) -> Iterator[Violation]:
             )
 
 
-@rule("warning", "Remove the field, or set the resource's count to per-gpu.")
+@rule("warning", "Remove the field, or set the resource's `count` to per-gpu.")
 def per_gpu_fields(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a fabric that sets `gpusPerDevice`, `devicesPerGpu` or `max` without `per-gpu`.
 
@@ -193,7 +195,7 @@ def per_gpu_both_ways(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("warning", "Set resources[].name to the resource that the device plugin offers.")
 def no_resource(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that has no `resources`, in a mode other than `host-network` and `dra`.
+    """Warn about a fabric that has no `resources`, but a `mode` other than `host-network` or `dra`.
 
     A warning: no resource mounts a device into the pod, but a site may mount one in another way,
     such as with privileged pods. For an explicit `[]` there is no warning.

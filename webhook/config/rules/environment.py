@@ -101,7 +101,7 @@ def debugging_variables(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("warning", "Correct the name of the variable in env.", tolerates_other_errors=True)
 def misspelled_variables(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that sets, in `env`, a variable whose name is nearly that of a known one.
+    """Warn about a fabric that sets, in `env`, a variable whose name is close to a known name.
 
     A warning: the names differ by one letter, or only by case. No library reads `NCCL_DEUBG` or
     `nccl_debug`; but a site's own program may.
@@ -132,7 +132,7 @@ def infinite_timeout(fabric: FabricEntry) -> Iterator[Violation]:
         )
 
 
-@rule("error", "Remove the variable from env, or remove socketInterface and hostSocketInterface.")
+@rule("error", "Remove the variable from env, and keep socketInterface and hostSocketInterface.")
 def sockets_twice(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject a fabric that sets the socket interface both in a field and by a variable in `env`.
 
@@ -213,9 +213,9 @@ def ucx_devices_without_interface(fabric: FabricEntry) -> Iterator[Violation]:
         )
 
 
-@rule("warning", "Remove openmpi from libraries.")
+@rule("warning", "Remove openmpi from `libraries`.")
 def openmpi_on_host(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that lists the library `openmpi` in mode `host-network`.
+    """Warn about a fabric that lists the library `openmpi`, unused in mode `host-network`.
 
     A warning: the webhook does not set Open MPI's variables there, since mpirun would abort on a
     node without the interface.
@@ -225,7 +225,11 @@ def openmpi_on_host(fabric: FabricEntry) -> Iterator[Violation]:
         yield Violation(("libraries", index), "openmpi has no effect on pods with hostNetwork")
 
 
-@rule("warning", "Remove the variable from env, or the field that sets it.")
+@rule(
+    "warning",
+    "If the value in env is not intended, remove the variable from env; otherwise, remove the "
+    "field that sets it.",
+)
 def rendered_twice(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a fabric that overrides in `env` a variable that `qos` or a list of HCAs sets.
 

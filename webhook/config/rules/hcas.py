@@ -56,12 +56,12 @@ _NAMING_VARIABLES = {"nccl": "NCCL_IB_HCA", "ucx": "UCX_NET_DEVICES", "nvshmem":
 
 @rule(
     "error",
-    "Write each device as mlx5_0 or mlx5_0:1, exclusions in excludeHcas, and prefixes in "
+    "Write each device as mlx5_0 or mlx5_0:1; list exclusions in excludeHcas, and prefixes in "
     "hcaPrefixes.",
     tolerates_other_errors=True,
 )
 def hca_names(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a fabric that lists a device (`mlx5_*`) not written as `name[:port[:rail[:plane]]]`.
+    """Reject a fabric that lists a device that is not written as `name[:port[:rail[:plane]]]`.
 
     An error: NCCL finds no device and silently falls back to sockets.
     """
@@ -98,7 +98,7 @@ def hca_ranges(fabric: FabricEntry) -> Iterator[Violation]:
     tolerates_other_errors=True,
 )
 def hca_stems(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a fabric that lists only the beginning of a name (`mlx5`), but NCCL needs all of it.
+    """Reject a fabric that lists only the beginning of a device's name, such as `mlx5`.
 
     An error: no driver gives such a name, so it matches no device.
     """
@@ -130,7 +130,7 @@ def hca_interfaces(fabric: FabricEntry) -> Iterator[Violation]:
     tolerates_other_errors=True,
 )
 def hca_capitals(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that lists a device with capitals, such as `MLX5_0`.
+    """Warn about a fabric that lists a device whose name has capital letters, such as `MLX5_0`.
 
     A warning: case matters to NCCL, and the names by drivers and udev have hardly any capitals; but
     a site may use them.
@@ -187,7 +187,7 @@ def _nearest_driver_name(name: str) -> str:
     "node prints the names of its devices.",
 )
 def no_hcas(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that lists no HCAs, although all its pods see devices of the same names.
+    """Warn about a fabric that lists no HCAs, although device names are the same in all its pods.
 
     A warning: NCCL and UCX then use every device that they find, including slow ones, but a node
     may have only the right devices.
@@ -223,7 +223,7 @@ def combined_hca_lists(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("error", "Remove hcas, excludeHcas and hcaPrefixes from the fabric.")
 def hcas_without_names(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a fabric that names HCAs in mode `sr-iov`, `host-device` or `dra`.
+    """Reject a fabric that names HCAs in mode `sr-iov`, `host-device` or `dra`, where names vary.
 
     An error: the names differ from pod to pod, so a fixed list would be wrong in most pods.
     """
@@ -277,7 +277,7 @@ def bond_on_infiniband(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("warning", "Set env.NVSHMEM_HCA_PREFIX to the prefix of the devices that NVSHMEM is to use.")
 def nvshmem_prefixes(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that has devices for NVSHMEM whose names do not begin alike.
+    """Warn about a fabric that has devices for NVSHMEM whose names have no common prefix.
 
     A warning: NVSHMEM_HCA_PREFIX is one prefix, `mlx5` by default, and NVSHMEM leaves out devices
     with other names, but a site may use NVSHMEM with the remaining devices.

@@ -28,11 +28,11 @@ def labels_of(fabric: FabricEntry) -> dict[str, tuple[str, ...]]:
 
 @file_rule(
     "warning",
-    "In both fabrics, set gpuProducts to different products, or the same key of nodeLabels to "
-    "different values; or set defaults.fabric to one of the two.",
+    "In the two fabrics, set gpuProducts or the same key of nodeLabels to different values; or, "
+    "if their nodes have the same labels, set defaults.fabric to one of the two fabrics.",
 )
 def same_gpus(spec: ParsedSpec) -> Iterator[Violation]:
-    """Warn about two fabrics that share a GPU resource or device class, but differ in no label.
+    """Warn about two fabrics that share a GPU resource or device class, but no label differs.
 
     A warning: the fabric of a pod that requests only those GPUs is ambiguous, but a site may intend
     this overlap. Pairs that include `defaults.fabric` are not reported.
@@ -66,7 +66,7 @@ def same_gpus(spec: ParsedSpec) -> Iterator[Violation]:
 
 @file_rule("warning", "Where possible, write label values without wildcards.")
 def many_wildcards(spec: ParsedSpec) -> Iterator[Violation]:
-    """Warn about a configuration that has more than 50 different label globs with wildcards.
+    """Warn about a configuration that has over 50 wildcard globs for labels: only 50 are compared.
 
     A warning: further globs work as well, but are not compared with those of other fabrics or with
     `nodeSelector`.

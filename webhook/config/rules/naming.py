@@ -55,7 +55,7 @@ def unique_names(spec: ParsedSpec) -> Iterator[Violation]:
     tolerates_other_errors=True,
 )
 def default_fabric(spec: ParsedSpec) -> Iterator[Violation]:
-    """Reject a configuration that sets `defaults.fabric` to a name that no fabric in it has."""
+    """Reject a configuration that sets `defaults.fabric` to a name that none of its fabrics has."""
     name = spec.model.defaults.fabric
     if name is not None and name not in spec.names:
         hint = suggestion(name, spec.names) or f" ({_fabrics_text(spec.names)})"
@@ -71,7 +71,7 @@ def _fabrics_text(names: Collection[str]) -> str:
 
 @file_rule(
     "error",
-    "Write each image as an item of the list, in lowercase and without https://, such as "
+    "Write each image as a separate item, in lowercase and without https://, such as "
     "rayproject/ray*.",
     tolerates_other_errors=True,
 )
@@ -88,7 +88,7 @@ def image_globs(spec: ParsedSpec) -> Iterator[Violation]:
 
 @file_rule(
     "warning",
-    "Remove nonRootImages, or set memlock to a value other than unlimited.",
+    "If the nodes do not limit locked memory, remove nonRootImages; otherwise, correct `memlock`.",
     tolerates_other_errors=True,
 )
 def images_without_effect(spec: ParsedSpec) -> Iterator[Violation]:
@@ -219,7 +219,8 @@ def variable_names(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule(
     "error",
-    "Write the name of one interface other than lo, of at most 15 bytes, such as eth0.",
+    "Write the name of a single interface, such as eth0; it must not be lo, and must have at most "
+    "15 bytes.",
     tolerates_other_errors=True,
 )
 def interface_names(fabric: FabricEntry) -> Iterator[Violation]:

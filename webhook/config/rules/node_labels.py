@@ -36,7 +36,7 @@ def products_twice(fabric: FabricEntry) -> Iterator[Violation]:
     tolerates_other_errors=True,
 )
 def unknown_products(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that lists a GPU product (`V100`) that merely resembles a known one.
+    """Warn about a fabric that lists a product, such as `V100`, that only resembles a known one.
 
     A warning: the glob must match the whole label, which for a V100 is `Tesla-V100-SXM2-32GB`, and
     case matters. Otherwise no node, and no pod's nodeSelector, ever fits the fabric.
@@ -55,7 +55,12 @@ def _products(fabric: FabricEntry) -> Iterator[tuple[Path, str]]:
         yield ("match", "nodeLabels", PRODUCT_LABEL), glob
 
 
-@rule("warning", "Remove -SHARED and -MIG-... from the product.", tolerates_other_errors=True)
+@rule(
+    "warning",
+    "Remove -SHARED and -MIG-... from the product, since the webhook removes them from node labels "
+    "before it compares.",
+    tolerates_other_errors=True,
+)
 def stripped_suffixes(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a fabric that lists a GPU product with `-SHARED` or `-MIG-...` in `gpuProducts`.
 
@@ -70,7 +75,10 @@ def stripped_suffixes(fabric: FabricEntry) -> Iterator[Violation]:
             )
 
 
-@rule("error", "Add a nodeSelector to the fabric, or set its pin to never.")
+@rule(
+    "error",
+    "To pin pods to nodes, add a nodeSelector to the fabric; otherwise, set its `pin` to never.",
+)
 def pin_without_labels(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject a fabric that sets `pin: always` without a `nodeSelector`.
 
@@ -80,9 +88,13 @@ def pin_without_labels(fabric: FabricEntry) -> Iterator[Violation]:
         yield Violation(("pin",), "'always' needs a nodeSelector")
 
 
-@rule("warning", "Set the fabric's pin to always, or remove its nodeSelector.")
+@rule(
+    "warning",
+    "To pin pods to the selected nodes, set the fabric's `pin` to always; otherwise, remove its "
+    "nodeSelector.",
+)
 def selector_without_pin(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that has a `nodeSelector`, but not `pin: always`.
+    """Warn about a fabric that has a `nodeSelector`, which has no effect without `pin: always`.
 
     A warning: the `nodeSelector` has no effect without `pin: always`.
     """
@@ -90,7 +102,9 @@ def selector_without_pin(fabric: FabricEntry) -> Iterator[Violation]:
         yield Violation(("nodeSelector",), "nodeSelector has no effect if pin is never")
 
 
-@file_rule("error", "Correct nodeSelector or match, so that the selected nodes are in the fabric.")
+@file_rule(
+    "error", "Correct nodeSelector or `match`, so that the selected nodes are in the fabric."
+)
 def selector_against_match(spec: ParsedSpec) -> Iterator[Violation]:
     """Reject a fabric that has a `nodeSelector` that contradicts its `match`.
 

@@ -36,7 +36,7 @@ def _have_own_interfaces(fabric: FabricEntry) -> bool:
 
 @rule("error", "Remove qos.pkey, and use VLANs instead.")
 def pkey_without_infiniband(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a fabric that sets `qos.pkey` on Ethernet.
+    """Reject a fabric that sets `qos.pkey` on Ethernet, which has no partition keys.
 
     An error: RoCE has no partitions; UCX fails if the key is not in the port's table.
     """
@@ -50,7 +50,7 @@ def pkey_without_infiniband(fabric: FabricEntry) -> Iterator[Violation]:
     "key is the first on every node).",
 )
 def pkey_without_nccl(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that sets `qos.pkey`, but not NCCL_IB_PKEY in `env`.
+    """Warn about a fabric that sets `qos.pkey` without NCCL_IB_PKEY in `env`, which NCCL needs.
 
     A warning: NCCL needs the key's index in the port's table, which only the site knows (net_ib
     passes it as `pkey_index`); without NCCL_IB_PKEY, NCCL uses index 0.
@@ -66,7 +66,7 @@ def pkey_without_nccl(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("error", "Write a qos.serviceLevel from 0 to 7.")
 def roce_priority(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a fabric that sets `qos.serviceLevel` above 7 on Ethernet.
+    """Reject a fabric that sets `qos.serviceLevel` above 7 on Ethernet, where 7 is the highest.
 
     An error: RoCE has eight priorities, from 0.
     """

@@ -49,7 +49,7 @@ def aliases_of_two(spec: ParsedSpec) -> Iterator[Violation]:
                     )
 
 
-@file_rule("error", "Remove the alias from the aliases of its resource.")
+@file_rule("error", "Remove the alias from the `aliases` of the resource that lists it.")
 def alias_is_resource(spec: ParsedSpec) -> Iterator[Violation]:
     """Reject a fabric that lists an alias that is itself a resource of this or another fabric.
 
@@ -84,7 +84,7 @@ def repeated_resources(fabric: FabricEntry) -> Iterator[Violation]:
 
 @file_rule(
     "error",
-    "In resources, write the resource that the RDMA device plugin offers, such as rdma/ib.",
+    "In `resources`, write the resource that the RDMA device plugin offers, such as rdma/ib.",
 )
 def gpu_as_rdma(spec: ParsedSpec) -> Iterator[Violation]:
     """Reject a fabric that lists a GPU as an RDMA resource, or as an alias of one.
@@ -99,11 +99,11 @@ def gpu_as_rdma(spec: ParsedSpec) -> Iterator[Violation]:
 
 @file_rule(
     "warning",
-    "In resources, write the resource that the RDMA device plugin offers, such as rdma/ib, and "
+    "In `resources`, write the resource that the RDMA device plugin offers, such as rdma/ib, and "
     "list GPUs in match.gpuResources.",
 )
 def gpu_model_as_rdma(spec: ParsedSpec) -> Iterator[Violation]:
-    """Warn about a fabric that has an RDMA resource or alias (`nvidia.com/h200`) named after a GPU.
+    """Warn about a fabric that names a resource or alias after a GPU, such as `nvidia.com/h200`.
 
     A warning: pods would probably request GPUs instead of RDMA, but a site may name an RDMA device
     after the GPU of its nodes.

@@ -61,7 +61,7 @@ def devices_of_plugin(fabric: FabricEntry) -> Iterator[Violation]:
     "network interface.",
 )
 def annotation_keys(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a fabric that adds an annotation with an invalid, reserved or powerful key.
+    """Reject a fabric that adds an annotation that is invalid, is reserved or grants privileges.
 
     An error: every user who opts in would get the power of that annotation, such as a device.
     Multus networks belong in `networks`.

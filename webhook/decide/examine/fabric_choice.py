@@ -44,7 +44,8 @@ FABRIC_UNKNOWN = Reason(
     remedy=(
         "If no fabric lists the pod's GPU, request a GPU that a fabric lists, or ask the cluster "
         "administrator to add the GPU to gpuResources of the fabric that has it. Otherwise, set "
-        "the annotation rdma.lab/fabric: NAME on the pod, or on its namespace as the default."
+        "the annotation rdma.lab/fabric to the name of a fabric: on the pod or, as the default for "
+        "pods, on its namespace."
     ),
     rdma="no",
 )
@@ -52,7 +53,8 @@ FABRIC_AMBIGUOUS = Reason(
     "FabricAmbiguous",
     "The pod matches several fabrics; set rdma.lab/fabric.",
     remedy=(
-        "Set rdma.lab/fabric: NAME on the pod, or select the fabric's nodes with a nodeSelector."
+        "Set rdma.lab/fabric to the fabric that the pod should use, or add a nodeSelector that "
+        "only that fabric's `nodeLabels` or `gpuProducts` match."
     ),
     rdma="no",
 )

@@ -29,9 +29,9 @@ GPU_NOT_ON_FABRIC = Reason(
     "GPUNotOnFabric",
     "The pod requests a GPU that no known node of its fabric offers.",
     remedy=(
-        "Request a type of GPU that the fabric's nodes have. If the pod is meant for other nodes, "
-        "remove the annotation rdma.lab/fabric. If the pod requests an RDMA resource that those "
-        "nodes offer, the webhook leaves that resource unchanged."
+        "If the pod is meant for the fabric's nodes, request a type of GPU that they have. If the "
+        "pod is meant for other nodes, remove the annotation rdma.lab/fabric; an RDMA resource "
+        "that those nodes offer may stay in the pod."
     ),
     rdma="unsure",
 )

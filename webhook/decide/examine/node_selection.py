@@ -18,8 +18,8 @@ SELECTOR_UNKNOWN = Reason(
     "The pod requires a node label that no node has, or selects a GPU by a label that no fabric "
     "lists.",
     remedy=(
-        "Correct the label in the nodeSelector or the affinity, unless a node has it: `kubectl get "
-        "nodes --show-labels`."
+        "If `kubectl get nodes --show-labels` shows no node with the label, correct it in the "
+        "nodeSelector or the affinity."
     ),
 )
 

@@ -46,9 +46,9 @@ DEVICE_NOT_LISTED = Reason(
     "DeviceNotListed",
     "The pod requests a device that no fabric lists, and requests no other GPU or RDMA resource.",
     remedy=(
-        "If the name of the resource is wrong, correct it. If the resource is a GPU, ask the "
-        "cluster administrator to add it to gpuResources of the fabric that has it; until then, "
-        "set rdma.lab/containers and rdma.lab/fabric."
+        "If the name of the resource is wrong, correct it. Otherwise, set rdma.lab/containers and "
+        "rdma.lab/fabric. If the resource is a GPU, also ask the cluster administrator to add it "
+        "to gpuResources of the fabric that has it; the annotations are then not needed."
     ),
     rdma="no",
 )
@@ -92,8 +92,8 @@ TAKEN_FOR_LAUNCHER = Reason(
     "TakenForLauncher",
     "The container starts ranks in other pods: it gets variables, but no RDMA device.",
     remedy=(
-        "If the container's own ranks use RDMA, list the container in rdma.lab/containers. "
-        "Otherwise, no action is needed."
+        "If ranks also run in the container itself and use RDMA, list the container in "
+        "rdma.lab/containers. Otherwise, no action is needed."
     ),
 )
 

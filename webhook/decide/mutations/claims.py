@@ -36,10 +36,18 @@ ADDED = Reason(
 PRESENT = Reason(
     "Present", "The container already claims a NIC, or requests an RDMA resource.", remedy=""
 )
-NO_DEVICES = Reason("NoDevices", 'The pod sets rdma.lab/devices: "0".', remedy="", reportable=False)
-NOT_CONFIGURED = Reason("NotConfigured", "The fabric has no claims.", remedy="", reportable=False)
+NO_DEVICES = Reason(
+    "NoDevices",
+    'The pod sets rdma.lab/devices: "0", so no RDMA resource or claim was added.',
+    remedy="",
+    reportable=False,
+)
+NOT_CONFIGURED = Reason("NotConfigured", "The fabric has no `claims`.", remedy="", reportable=False)
 OTHER_INJECTOR = Reason(
-    "InjectedElsewhere", "The fabric sets `injectResources: false`.", remedy="", reportable=False
+    "InjectedElsewhere",
+    "The fabric sets `injectResources: false`, so no RDMA resource or claim was added.",
+    remedy="",
+    reportable=False,
 )
 NOT_APP = Reason(
     "NotAppContainer",
@@ -48,14 +56,15 @@ NOT_APP = Reason(
 )
 NAME_TAKEN = Reason(
     "ClaimNameTaken",
-    "The pod has its own claim with the name that the webhook uses.",
+    "The pod's own claim has a name that the webhook uses for its claims, so no claim was added.",
     remedy=(
         "Rename the pod's own claim: names that begin with rdma-lab- are reserved for the webhook."
     ),
 )
 GPU_TWICE = Reason(
     "GPUTwice",
-    "The fabric's template includes a GPU, but the container also requests one itself.",
+    "The fabric's template includes a GPU, and the container requests one itself, so no claim was "
+    "added.",
     remedy=(
         "Remove the GPU resource, or the claim for a GPU, from the container: the fabric's "
         "template includes the GPU with its NIC."

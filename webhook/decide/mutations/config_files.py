@@ -134,7 +134,7 @@ def mount(draft: Draft, target: Target, file: str) -> bool:
 
 MOUNTED = Reason(
     "Mounted",
-    "The fabric's /etc/nccl.conf (/etc/rccl.conf for AMD's GPUs) is mounted; it hides the image's "
+    "The fabric's /etc/nccl.conf (/etc/rccl.conf for AMD GPUs) is mounted; it hides the image's "
     "file, if there is one.",
     remedy="",
 )
@@ -154,17 +154,20 @@ NOT_CONFIGURED = Reason(
 )
 USER_MOUNT = Reason(
     "UserMount",
-    "The pod mounts its own /etc/nccl.conf, or a directory above it.",
+    "The pod mounts its own /etc/nccl.conf, or a directory above it, so the webhook did not mount "
+    "the fabric's file.",
     remedy="Remove your own mount, or add the fabric's NCCL variables to your /etc/nccl.conf.",
 )
 MENTIONED = Reason(
     "MentionedInCommand",
-    "The command mentions nccl.conf, or a hook of the container writes it.",
-    remedy="Add the fabric's NCCL variables to your own nccl.conf.",
+    "The command mentions nccl.conf, or a hook of the container writes that file, so the webhook "
+    "did not mount the fabric's file.",
+    remedy="Add the fabric's NCCL variables to the nccl.conf that the command or hook uses.",
 )
 NAME_TAKEN = Reason(
     "VolumeNameTaken",
-    f"The pod has its own volume named {VOLUME_NAME}.",
+    f"The pod has its own volume named {VOLUME_NAME}, so the webhook did not mount the fabric's "
+    "/etc/nccl.conf.",
     remedy="Give the pod's own volume a different name.",
 )
 NO_ROOM = Reason(
@@ -182,12 +185,14 @@ LEFT_OUT = Reason(
 )
 DIFFERS = Reason(
     "AnnotationDiffers",
-    f"The pod's own {NCCL_CONF_ANNOTATION} differs from what the webhook writes.",
-    remedy="Remove the annotation rdma.lab/nccl-conf; the webhook writes it.",
+    f"The pod's own annotation {NCCL_CONF_ANNOTATION} differs from what the webhook would write, "
+    "so the webhook denies the pod.",
+    remedy="Remove the annotation rdma.lab/nccl-conf; the webhook then adds its own.",
 )
 ANNOTATION_KEPT = Reason(
     "AnnotationKept",
-    f"The pod has {NCCL_CONF_ANNOTATION} from an earlier call; it is kept.",
+    f"The pod has the annotation {NCCL_CONF_ANNOTATION} from an earlier call of the webhook, and "
+    "the webhook keeps it.",
     remedy=(
         "If the pod was created from the manifest of an older pod, remove the annotation "
         "rdma.lab/nccl-conf from that manifest. Otherwise, no action is needed."
@@ -197,13 +202,13 @@ ENV_DROPPED = Reason(
     "EnvDropped",
     "The command clears the environment, and with it variables that /etc/nccl.conf cannot set.",
     remedy=(
-        "Let the command keep the environment (su without -, sudo -E), or set the variables in "
-        "the command, after the program that clears the environment."
+        "Let the command keep the environment (su without -, sudo -E). If it must clear the "
+        "environment, set the variables afterwards in the same command."
     ),
 )
 UNUSED = Reason(
     "AnnotationUnused",
-    f"The pod has {NCCL_CONF_ANNOTATION}, but nothing mounts it.",
+    f"The pod has the annotation {NCCL_CONF_ANNOTATION}, but no container mounts it as a file.",
     remedy="Remove the annotation rdma.lab/nccl-conf.",
 )
 

@@ -45,13 +45,13 @@ OTHER_FABRIC = Reason(
     "OtherFabricsValue",
     "A variable has the value that the webhook sets for a different fabric, or for pods with a "
     "different hostNetwork setting; the value is kept.",
-    remedy="Remove the value; the webhook then sets the right one.",
+    remedy="Remove the variable; the webhook then sets the right value.",
 )
 HCA_NOT_OF_FABRIC = Reason(
     "NcclIbHcaElsewhere",
     "NCCL_IB_HCA selects no device of the fabric, so NCCL's traffic uses TCP sockets.",
     remedy=(
-        "Remove NCCL_IB_HCA from the container's env and command; the webhook then sets the "
+        "Remove NCCL_IB_HCA from the container's env and command; the webhook then sets it to the "
         "fabric's devices."
     ),
     rdma="no",
@@ -78,12 +78,12 @@ NET_SOCKET = Reason(
 UCX_TLS = Reason(
     "UcxTlsWithoutRdma",
     "The container's UCX_TLS includes no RDMA transport.",
-    remedy="Remove UCX_TLS, or add an RDMA transport to it, such as rc.",
+    remedy="Add rc to UCX_TLS, or remove the variable.",
 )
 NIXL = Reason(
     "NixlWithoutRdma",
-    "NIXL uses UCX, and its UCX_TLS includes no RDMA transport.",
-    remedy="Remove UCX_TLS, or add an RDMA transport to it, such as rc.",
+    "NIXL uses UCX, and the container's UCX_TLS includes no RDMA transport.",
+    remedy="Add rc to UCX_TLS, or remove the variable.",
     rdma="no",
 )
 #: The names that the functions below read, besides the fabric's.
@@ -177,15 +177,15 @@ def _origin(analysis: PodAnalysis, name: str, value: str | None) -> tuple[str, R
     return f"{name}={value} (from fabric {fabric})", OTHER_FABRIC
 
 
-ADDED = Reason("Added", "Variables were added.", remedy="")
+ADDED = Reason("Added", "The fabric's variables were added to env.", remedy="")
 PRESENT = Reason("Present", "The container already has all of the fabric's variables.", remedy="")
 NOT_CONFIGURED = Reason(
     "NotConfigured", "The fabric has no variables to set.", remedy="", reportable=False
 )
 ENV_FROM = Reason(
     "EnvFrom",
-    "envFrom may set the fabric's variables, so the webhook added none of them to env; those for "
-    "NCCL go into /etc/nccl.conf instead.",
+    "envFrom may set the fabric's variables, so the webhook added none of them to env; if the "
+    "mutation config-files applies, the variables for NCCL go into /etc/nccl.conf instead.",
     remedy=CHECK_ENV_FROM,
 )
 NOT_FORWARDED = Reason(

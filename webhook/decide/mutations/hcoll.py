@@ -33,11 +33,12 @@ IN_CASE = Reason(
     reportable=False,
 )
 PRESENT = Reason(
-    "Present", "The environment already switches HCOLL off.", remedy="", reportable=False
+    "Present", "The container's env already switches HCOLL off.", remedy="", reportable=False
 )
 HCOLL_SET = Reason(
     "HcollSet",
-    "The container's own environment configures HCOLL.",
+    "The container's environment already configures HCOLL, so the webhook does not switch HCOLL "
+    "off.",
     remedy=(
         "If the job hangs, remove the variable that configures HCOLL; the webhook then "
         "switches HCOLL off."
@@ -57,13 +58,19 @@ NO_MPI = Reason(
 )
 CPU_RANKS = Reason(
     "CPURanks",
-    "HCOLL, and with it SHARP, was switched off for ranks without GPUs. They may be faster with "
-    "both; OMPI_MCA_coll_hcoll_enable=1 in env keeps both on.",
+    "HCOLL, and with it SHARP, was switched off for ranks without GPUs. Such ranks may be faster "
+    "with HCOLL and SHARP.",
     remedy=(
-        "To keep HCOLL, set OMPI_MCA_coll_hcoll_enable=1 in env. Otherwise, no action is needed."
+        "To keep HCOLL and SHARP on, set OMPI_MCA_coll_hcoll_enable=1 in env. Otherwise, no action "
+        "is needed."
     ),
 )
-OFF = Reason("Off", "The configuration sets `hcoll: off`.", remedy="", reportable=False)
+OFF = Reason(
+    "Off",
+    "The configuration sets `hcoll: off`, so the webhook does not switch HCOLL off.",
+    remedy="",
+    reportable=False,
+)
 OTHER_USER = Reason(
     "OtherUser",
     "The launcher runs under a program such as sudo or su, which may clear the environment, and "
@@ -78,7 +85,8 @@ SCRIPT_TOO_LARGE = Reason(
 )
 SCRIPT_UNCLEAR = Reason(
     "ScriptUnclear",
-    "A script that launches ranks was not edited: it is unclear how a shell interprets it.",
+    "A script that launches ranks was not edited, since the webhook cannot tell how a shell would "
+    "interpret it.",
     remedy="If the job hangs, add -mca coll_hcoll_enable 0 to mpirun.",
 )
 

@@ -33,20 +33,20 @@ CAPABILITY = "IPC_LOCK"
 
 #: The remedy of last resort, as a clause; the verdict uses it, too.
 RAISE_MEMLOCK = (
-    "ask the cluster administrator to set LimitMEMLOCK=infinity for containerd or to run the "
-    "NRI ulimit-adjuster, and to set `defaults.memlock` in the configuration to unlimited or nri, "
-    "respectively."
+    "ask the cluster administrator to set LimitMEMLOCK=infinity for containerd and "
+    "`defaults.memlock: unlimited` in the configuration, or to run the NRI ulimit-adjuster and set "
+    "`defaults.memlock: nri` there."
 )
 _AS_ROOT = "as root (runAsUser: 0, without runAsNonRoot: true)"
 _KEEP_USER = (
-    "make sure that its command does not change to another user (with gosu, su or runuser). If "
-    f"that is not possible, {RAISE_MEMLOCK}"
+    "make sure that the container's command does not change to another user (with gosu, su or "
+    f"runuser). If that is not possible, {RAISE_MEMLOCK}"
 )
 _IN_HOST_NAMESPACE = f"{_AS_ROOT}, remove hostUsers: false if it is set, and {_KEEP_USER}"
 #: The remedy for a container in which IPC_LOCK has no effect; the verdict uses it, too.
 RUN_AS_ROOT = f"Run the container {_IN_HOST_NAMESPACE}"
 #: The remedy for a container in which IPC_LOCK is missing or has no effect.
-RUN_AS_ROOT_WITH_IPC_LOCK = f"Let the container have {CAPABILITY} and run {_IN_HOST_NAMESPACE}"
+RUN_AS_ROOT_WITH_IPC_LOCK = f"Give the container {CAPABILITY}, run it {_IN_HOST_NAMESPACE}"
 #: The remedy for a container whose command may end the effect of IPC_LOCK, after a condition.
 OTHERWISE_KEEP_IPC_LOCK = (
     f"Otherwise, run the container {_AS_ROOT}, and make sure that its command neither changes to "
@@ -63,8 +63,8 @@ PRIVILEGED = Reason(
 )
 RAISED = Reason(
     "MemlockRaised",
-    "IPC_LOCK has no effect in this container; annotations for the NRI ulimit-adjuster raise "
-    "memlock instead.",
+    "IPC_LOCK has no effect in this container, or Pod Security forbids it; annotations for the "
+    "NRI ulimit-adjuster raise memlock instead.",
     remedy="",
 )
 DROPPED = Reason(
@@ -101,12 +101,13 @@ USER_NAMESPACE = Reason(
 )
 NOT_RAISED = Reason(
     "MemlockNotRaised",
-    "No annotation raises memlock: your own does not, or the webhook could not add one, "
-    "because the container's name is too long or the pod's annotations have reached their size "
-    "limit.",
+    "No annotation raises memlock: the ulimit annotation in the pod's manifest does not, or the "
+    "webhook could not add one, because the container's name is too long or the pod's annotations "
+    "have reached their size limit.",
     remedy=(
-        "Remove your own ulimit annotation, give the container a name of at most 53 characters, "
-        "or shorten the pod's annotations (at most 256 KiB in total)."
+        "If the pod's manifest has a ulimit annotation for the container, remove it. If the "
+        "container's name has more than 53 characters, shorten the name. If neither applies, "
+        "shorten the pod's annotations (at most 256 KiB in total)."
     ),
 )
 

@@ -35,7 +35,7 @@ KEPT = Reason(
 )
 UNKNOWN = Reason(
     "NamespaceUnknown",
-    "The namespace's LimitRanges and quotas are unknown.",
+    "The namespace's LimitRanges and quotas are unknown, so the memory limit is kept.",
     remedy=(
         "Create the pod again: by now, the webhook should have read the pod's namespace. For a "
         "preview, use --live, or add the namespace to the file that you pass to --facts."
@@ -65,16 +65,18 @@ GUARANTEED = Reason(
 )
 SHARED_GPU = Reason(
     "SharedGPU",
-    "A container with a MIG slice or a shared GPU shares its node, so its memory limit is kept.",
+    "A container with a MIG slice or a shared GPU shares its node with other pods, so the "
+    "container's memory limit is kept.",
     remedy=(
-        "Request whole GPUs. To remove the memory limit anyway, set rdma.lab/memory-limit: drop."
+        "To let the webhook remove the memory limit, request whole GPUs, or set "
+        "rdma.lab/memory-limit: drop."
     ),
     reportable=False,
 )
 POD_LIMIT_SHARED = Reason(
     "PodLimitShared",
-    "The memory limit is set for the pod as a whole, and a container without RDMA has no limit "
-    "of its own.",
+    "The memory limit is set for the pod as a whole, and a container without RDMA has no limit of "
+    "its own, so the pod's limit is kept.",
     remedy=(
         "Set limits.memory on each container instead of the pod, so that the webhook can remove "
         "it only from the containers that need RDMA."
@@ -82,7 +84,7 @@ POD_LIMIT_SHARED = Reason(
 )
 BURSTABLE = Reason(
     "GuaranteedLost",
-    "Without the limit, the pod is Burstable: it gets no exclusive CPUs and no NUMA-aligned "
+    "Without a memory limit, the pod is Burstable: it gets no exclusive CPUs and no NUMA-aligned "
     "memory.",
     remedy=(
         "If the job needs exclusive CPUs or NUMA-aligned memory, set rdma.lab/memory-limit: keep. "
@@ -96,7 +98,7 @@ UNBOUNDED = Reason(
 )
 POOL = Reason(
     "NoGPU",
-    "A container without a GPU may size its memory pool by the limit.",
+    "A container without a GPU may size a memory pool by its memory limit, which was removed.",
     remedy=(
         "If the container sizes a memory pool by its limit, set rdma.lab/memory-limit: keep. "
         "Otherwise, no action is needed."

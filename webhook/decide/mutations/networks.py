@@ -22,7 +22,11 @@ from webhook.model.decision import Reason
 from webhook.model.fabric import Fabric
 from webhook.model.quantity import to_integer
 
-APPENDED = Reason("Appended", "Networks were appended to the Multus annotation.", remedy="")
+APPENDED = Reason(
+    "Appended",
+    "The fabric's networks were appended to the annotation k8s.v1.cni.cncf.io/networks.",
+    remedy="",
+)
 ANNOTATED = Reason(
     "Annotated",
     "Annotations that attach the fabric's NICs were added.",
@@ -31,7 +35,9 @@ ANNOTATED = Reason(
 PRESENT = Reason(
     "Present", "The pod is already attached to all of the fabric's networks.", remedy=""
 )
-NOT_CONFIGURED = Reason("NotConfigured", "The fabric has no networks.", remedy="", reportable=False)
+NOT_CONFIGURED = Reason(
+    "NotConfigured", "The fabric has no network to attach to the pod.", remedy="", reportable=False
+)
 HOST_NETWORK = Reason(
     "HostNetwork",
     "The pod has hostNetwork: true, so no networks can be attached to it.",
@@ -44,14 +50,15 @@ TOO_MANY = Reason(
 )
 UNREADABLE = Reason(
     "Unreadable",
-    "The pod's own networks annotation cannot be read.",
+    "The pod's annotation k8s.v1.cni.cncf.io/networks cannot be read, so no networks were "
+    "appended to it.",
     remedy="Correct the annotation k8s.v1.cni.cncf.io/networks: Multus cannot read it.",
 )
 
 NO_ROOM = Reason(
     "AnnotationsTooLarge",
-    "The pod's annotations (at most 256 KiB in total) leave no room for those that attach the "
-    "fabric's NICs.",
+    "The pod's annotations (at most 256 KiB in total) leave no room for the annotations that "
+    "attach the fabric's NICs.",
     remedy="Shorten the pod's annotations: Kubernetes allows 256 KiB in total.",
 )
 

@@ -17,7 +17,8 @@ NOT_CONFIGURED = Reason(
 )
 SELECTED = Reason(
     "UserSelects",
-    "The pod itself selects nodes by a label of the fabric's nodeSelector.",
+    "The pod itself selects nodes by a label of the fabric's nodeSelector, so the webhook did not "
+    "add that nodeSelector.",
     remedy="",
 )
 

@@ -21,7 +21,11 @@ from webhook.model.pod.qos import amount_at
 from webhook.model.quantity import equal, to_integer
 from webhook.model.resources import VIRTUAL_GPU, is_slice
 
-ADDED = Reason("Added", "The fabric's RDMA resource was added to limits and requests.", remedy="")
+ADDED = Reason(
+    "Added",
+    "The fabric's RDMA resource was added to the container's `limits` and `requests`.",
+    remedy="",
+)
 RENAMED = Reason(
     "Renamed",
     "The container requested the fabric's RDMA resource under an alias (another name in the "
@@ -34,12 +38,20 @@ PRESENT = Reason(
     "The container already requests an RDMA resource; a quantity of 0 counts, too.",
     remedy="",
 )
-NO_DEVICES = Reason("NoDevices", 'The pod sets rdma.lab/devices: "0".', remedy="", reportable=False)
+NO_DEVICES = Reason(
+    "NoDevices",
+    'The pod sets rdma.lab/devices: "0", so no RDMA resource or claim was added.',
+    remedy="",
+    reportable=False,
+)
 NOT_CONFIGURED = Reason(
-    "NotConfigured", "The fabric has no resources.", remedy="", reportable=False
+    "NotConfigured", "The fabric has no `resources`.", remedy="", reportable=False
 )
 OTHER_INJECTOR = Reason(
-    "InjectedElsewhere", "The fabric sets `injectResources: false`.", remedy="", reportable=False
+    "InjectedElsewhere",
+    "The fabric sets `injectResources: false`, so no RDMA resource or claim was added.",
+    remedy="",
+    reportable=False,
 )
 NOT_APP = Reason(
     "NotAppContainer",
@@ -49,7 +61,7 @@ NOT_APP = Reason(
 OTHER = Reason(
     "OtherResource",
     "The container requests an RDMA resource that the fabric does not have.",
-    remedy="Remove the resource, so that the webhook requests the fabric's own.",
+    remedy="Remove the resource, so that the webhook requests the fabric's RDMA resource instead.",
 )
 FEW_DEVICES = Reason(
     "FewDevices",

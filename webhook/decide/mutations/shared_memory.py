@@ -33,10 +33,10 @@ NOT_CONFIGURED = Reason(
 )
 OWN_SHARED_MEMORY = Reason(
     "OwnSharedMemory",
-    "The pod mounts a volume at /dev/shm.",
+    "The pod mounts its own volume at /dev/shm, so the webhook does not mount one there.",
     remedy=(
-        "Remove your own mount at /dev/shm, or give its volume the size that `sharedMemory` "
-        "sets for the fabric."
+        "Remove your own mount at /dev/shm; the webhook then mounts a volume there. To keep your "
+        "mount, give its volume the size that `sharedMemory` sets for the fabric."
     ),
     reportable=False,
 )
@@ -55,7 +55,8 @@ NVLINK = Reason(
 )
 NAME_TAKEN = Reason(
     "VolumeNameTaken",
-    f"The pod has its own volume named {VOLUME}.",
+    f"The pod has its own volume named {VOLUME}, so the webhook mounted no memory-backed volume "
+    "at /dev/shm.",
     remedy="Give the pod's own volume a different name.",
 )
 

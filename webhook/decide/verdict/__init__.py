@@ -74,8 +74,8 @@ LAUNCHER = Reason(
 )
 ROOT_ASSUMED = Reason(
     "RootAssumed",
-    "The pod does not set its user, so its image is assumed to run as root. If `kubectl exec POD "
-    "-- id -u` prints a number other than 0, IPC_LOCK has no effect.",
+    "The pod sets no user (runAsUser), so the webhook assumes that its image runs as root. If "
+    "`kubectl exec POD -- id -u` prints a number other than 0, IPC_LOCK has no effect.",
     remedy=(
         "If `kubectl exec POD -- id -u` prints 0, no action is needed. Otherwise, set "
         "runAsUser: 0 in securityContext."
@@ -85,10 +85,10 @@ ROOT_ASSUMED = Reason(
 IMAGE_RUNS_AS_ROOT = "assuming that the image runs as root"
 RANKS_UNKNOWN = Reason(
     "RanksUnknown",
-    "The pod starts ranks, but whether they run in it or in other pods is unknown.",
+    "The pod starts ranks, but whether they run in this pod or in other pods is unknown.",
     remedy=(
-        "If ranks run in the pod itself and use RDMA, set rdma.lab/fabric: NAME. If the pod only "
-        "starts ranks in other pods, no action is needed."
+        "If ranks run in the pod itself and use RDMA, set rdma.lab/fabric to the name of the pod's "
+        "fabric. If the pod only starts ranks in other pods, no action is needed."
     ),
     rdma="unsure",
 )

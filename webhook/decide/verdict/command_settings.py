@@ -11,8 +11,8 @@ from webhook.model.decision import Reason, Verdict
 
 COMPUTED = Reason(
     "SettingComputed",
-    "The command sets a variable that may turn RDMA off, to a value that is known only when "
-    "the command runs.",
+    "The command sets a variable that may turn RDMA off, and the value is known only when the "
+    "command runs.",
     remedy=(
         "Write the value itself into the command, or remove the setting there and set the variable "
         "in the container's env."
@@ -21,8 +21,8 @@ COMPUTED = Reason(
 )
 POSSIBLE = Reason(
     "SettingPossible",
-    "A setting in the command turns RDMA off under a condition or for only some of the command's "
-    "processes; or a hook or probe of the container writes such a setting to a file.",
+    "A setting in the command turns RDMA off only if a condition holds, or only for some of the "
+    "command's processes; or a hook or probe of the container writes such a setting to a file.",
     remedy=(
         "If the setting is not needed, remove it from the command, hook or probe. If the setting "
         "affects only processes that need no RDMA, no action is needed."

@@ -19,8 +19,8 @@ DEFAULT_LIMIT = Reason(
     "A container got its memory limit from the default of a LimitRange, and all memory that "
     "the container registers counts against that limit.",
     remedy=(
-        "Set limits.memory of the container high enough for the job's memory and all memory that "
-        "the job registers. If the limit is already high enough, set rdma.lab/memory-limit: keep."
+        "If the default limit covers the job's memory and all memory that the job registers, set "
+        "rdma.lab/memory-limit: keep. Otherwise, set a higher limits.memory for the container."
     ),
     rdma="unsure",
 )

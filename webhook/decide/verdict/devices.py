@@ -19,7 +19,8 @@ DEVICE_MISSING = Reason(
     "A container that needs RDMA gets no RDMA device.",
     remedy=(
         "If rdma.lab/skip lists rdma-resources or claims, remove that entry. Otherwise, request "
-        "the fabric's RDMA resource in an app container (spec.containers)."
+        "the fabric's RDMA resource, or a claim from its ResourceClaimTemplate, in an app "
+        "container (spec.containers)."
     ),
     rdma="no",
 )
@@ -44,8 +45,8 @@ RESOURCE_UNKNOWN = Reason(
     "ResourceUnknown",
     "A container's RDMA resource belongs to no fabric, or to a fabric other than the pod's.",
     remedy=(
-        "Correct the name of the RDMA resource, or remove the resource and set rdma.lab/fabric and "
-        "rdma.lab/containers."
+        "If the name of the RDMA resource is wrong, correct it. Otherwise, remove the resource, "
+        "and set rdma.lab/fabric and rdma.lab/containers."
     ),
     rdma="unsure",
 )
@@ -169,8 +170,9 @@ TEMPLATE_UNKNOWN = Reason(
     "ClaimTemplateUnknown",
     "Whether the namespace has the fabric's ResourceClaimTemplate is unknown.",
     remedy=(
-        "Check whether the template exists: `kubectl get resourceclaimtemplates`. For a "
-        "preview, use --live, or add the template to the file that you pass to --facts."
+        "Check whether the template exists (`kubectl get resourceclaimtemplates`), and create it "
+        "if it does not. For a preview, use --live, or add the template to the file that you pass "
+        "to --facts."
     ),
     rdma="unsure",
 )

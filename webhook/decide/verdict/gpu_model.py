@@ -22,16 +22,16 @@ GPU_MODEL_UNKNOWN = Reason(
     "GPUModelUnknown",
     "The pod selects a GPU model, but whether the pod's fabric has nodes with it is unknown.",
     remedy=(
-        "If the fabric has such nodes, set rdma.lab/fabric: NAME on the pod, or ask the "
-        "cluster administrator to add the label that selects the GPU model to the fabric's "
-        "nodeLabels."
+        "If the fabric has such nodes, set rdma.lab/fabric on the pod to the name of the fabric, "
+        "or ask the cluster administrator to add the label that selects the GPU model to the "
+        "fabric's nodeLabels. Otherwise, select a GPU model that the fabric has."
     ),
     rdma="unsure",
 )
 RESOURCE_AS_LABEL = Reason(
     "ResourceAsLabel",
-    "The pod selects nodes by a label that has the name of a resource, with a GPU product as its "
-    "value.",
+    "The pod selects nodes by a label whose key is the name of a resource and whose value is a "
+    "GPU product.",
     remedy=(
         "Select nodes by the label nvidia.com/gpu.product, whose value is the product. A node "
         "offers nvidia.com/gpu as a resource, not as a label."

@@ -10,13 +10,14 @@ from webhook.model.decision import Reason
 
 _STATIC = ", and the configuration sets `nodes: static`"
 _CHECK_PLUGIN = (
-    "Ask the cluster administrator to compare the resources of the fabric with what its nodes "
-    "offer (kubectl get nodes -o yaml): perhaps a name is wrong, or the RDMA device plugin is not "
+    "Ask the cluster administrator to compare the fabric's `resources` with what its nodes offer "
+    "(`kubectl get nodes -o yaml`): perhaps a name is wrong, or the RDMA device plugin is not "
     "running."
 )
 _SAME_NODES = (
-    "Request a type of GPU that the fabric's nodes have, or ask the cluster administrator to run "
-    "the GPU device plugin and the RDMA device plugin on the same nodes."
+    "If the nodes that offer the RDMA resource have another type of GPU, request that type. "
+    "Otherwise, ask the cluster administrator to run the GPU device plugin and the RDMA device "
+    "plugin on the same nodes."
 )
 _FEWER_DEVICES = (
     "Request fewer devices (rdma.lab/devices) or GPUs, or divide the work among more pods: all "
@@ -30,8 +31,9 @@ NO_NODES = Reason(
     "FabricWithoutNodes",
     "No node belongs to the fabric now.",
     remedy=(
-        "Check that the pod uses the fabric you want. If it does, ask the cluster "
-        "administrator whether the fabric's nodes are down or lack the configured labels."
+        "If the pod should use another fabric, set rdma.lab/fabric to that fabric. Otherwise, ask "
+        "the cluster administrator whether the fabric's nodes are down or lack the configured "
+        "labels."
     ),
     rdma="unsure",
 )
@@ -57,8 +59,9 @@ FABRIC_NOWHERE = Reason(
     "FabricNowhere",
     f"No node belongs to the fabric{_STATIC}, so none is expected.",
     remedy=(
-        "Set rdma.lab/fabric to another fabric, or ask the cluster administrator whether the "
-        "nodes of the pod's current fabric are down or lack the configured labels."
+        "If the pod should use another fabric, set rdma.lab/fabric to that fabric. Otherwise, ask "
+        "the cluster administrator whether the fabric's nodes are down or lack the configured "
+        "labels."
     ),
     rdma="no",
 )
@@ -100,8 +103,8 @@ UNAVAILABLE = Reason(
     "Each of the fabric's nodes that could otherwise run the pod is cordoned, not ready or "
     "tainted by Kubernetes.",
     remedy=(
-        "Ask the cluster administrator about the fabric's nodes. Once they take pods again, the "
-        "pod starts without further action."
+        "Ask the cluster administrator when the fabric's nodes will take pods again. The pod then "
+        "starts without further action."
     ),
     rdma="unsure",
 )

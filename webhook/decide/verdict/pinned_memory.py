@@ -23,21 +23,23 @@ from webhook.model.decision import Reason, Verdict
 from webhook.model.images import non_root_user
 
 _RECORD_MEMLOCK = (
-    "If the nodes already raise memlock, ask the cluster administrator to set `memlock: unlimited` "
-    "or `memlock: nri` in the configuration."
+    "If the nodes already raise memlock, ask the cluster administrator to set `defaults.memlock` "
+    "in the configuration: to unlimited if LimitMEMLOCK=infinity raises it, to nri if the NRI "
+    "ulimit-adjuster does."
 )
 MEMLOCK_LIMITED = Reason(
     "MemlockLimited",
     (
-        "A container has no effective IPC_LOCK, and neither the nodes nor an annotation raises "
-        "memlock."
+        "A container lacks IPC_LOCK, or IPC_LOCK has no effect there, and neither the nodes nor an "
+        "annotation raises memlock."
     ),
     remedy=RUN_AS_ROOT_WITH_IPC_LOCK,
     rdma="no",
 )
 MEMLOCK_UNKNOWN = Reason(
     "MemlockUnknown",
-    "A container has no effective IPC_LOCK, and whether the nodes raise memlock is unknown.",
+    "A container lacks IPC_LOCK, or IPC_LOCK has no effect there, and whether the nodes raise "
+    "memlock is unknown.",
     remedy=f"{RUN_AS_ROOT_WITH_IPC_LOCK} {_RECORD_MEMLOCK}",
     rdma="unsure",
 )

@@ -28,7 +28,7 @@ ROCE_WITHOUT_NETWORKS = Reason(
     "the node's GIDs.",
     remedy=(
         "Ask the cluster administrator to configure a secondary network (`networks`). Until then, "
-        "check NCCL's log for NET/IB: `rdma-webhook why POD --logs`."
+        "run `rdma-webhook why POD --logs`: NET/IB in NCCL's log shows that NCCL uses RDMA."
     ),
     rdma="unsure",
 )
@@ -36,10 +36,10 @@ NETWORKS_NOT_ADDED = Reason(
     "NetworksNotAdded",
     "The fabric's networks could not be added to the pod's annotations.",
     remedy=(
-        "If Multus cannot read the pod's annotation k8s.v1.cni.cncf.io/networks, correct or "
-        "remove it. If the pod's annotations leave no room (Kubernetes allows 256 KiB in "
-        "total), shorten them. If the pod requests more devices than any node has, request "
-        "fewer. Then create the pod again."
+        "If Multus cannot read the pod's annotation k8s.v1.cni.cncf.io/networks, correct or remove "
+        "it. If the pod's annotations leave no room for more (Kubernetes allows 256 KiB in total), "
+        "shorten them. If the pod requests more devices than any node has, request fewer. Then "
+        "create the pod again."
     ),
     rdma="unsure",
 )
@@ -125,7 +125,7 @@ def _if_not_added(pod: PatchedPod) -> Verdict | None:
 GVISOR = Reason(
     "GvisorSandbox",
     "The pod's runtimeClassName chooses gVisor, whose kernel has no RDMA devices.",
-    remedy="Remove runtimeClassName, or choose a class that is not gVisor.",
+    remedy="Remove runtimeClassName, or set it to a RuntimeClass that does not use gVisor.",
     rdma="no",
 )
 KATA = Reason(
@@ -133,8 +133,8 @@ KATA = Reason(
     "The pod's runtimeClassName chooses a Kata virtual machine, where only a passed-through NIC "
     "works.",
     remedy=(
-        "Remove runtimeClassName, or ask the cluster administrator whether Kata virtual machines "
-        "get a NIC of their own."
+        "Ask the cluster administrator whether a NIC is passed through to Kata virtual machines. "
+        "If not, remove runtimeClassName."
     ),
     rdma="unsure",
 )

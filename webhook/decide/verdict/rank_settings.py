@@ -20,8 +20,8 @@ from webhook.model.transport_variables import nccl_ib_disabled, nccl_net_socket
 
 RANKS_OFF = Reason(
     "RanksWithoutRdma",
-    "The launcher turns RDMA off for the ranks that it starts in other pods: NCCL's RDMA, or "
-    "MPI's if MPI moves their data.",
+    "The launcher turns RDMA off for the ranks that it starts in other pods: for NCCL, or for MPI "
+    "if MPI moves the ranks' data.",
     remedy="Remove the setting from the launcher's command, script or env.",
     rdma="no",
 )

@@ -46,10 +46,11 @@ NODE_WITHOUT_RDMA_DEVICE = Code(
 )
 LINK_LAYER_UNKNOWN = Code(
     "LinkLayerUnknown",
-    "No tool shows the link layer of any port of the node, or of its Active ports, so the node is "
-    "in no fabric.",
-    "Pass the output of ibstat, ibstatus or ibv_devinfo from the node to discover as well. Or run "
-    "on the node the script that `rdma-webhook discover script` prints, and pass its output.",
+    "No tool shows the link layer of the node's ports, or at least of the Active ones, so the "
+    "node is in no fabric.",
+    "Pass the output of ibstat, ibstatus or ibv_devinfo from the node to discover as well. If "
+    "none of these tools is installed, run on the node the script that `rdma-webhook discover "
+    "script` prints, and pass its output.",
 )
 CARD_WITHOUT_RDMA_DEVICE = Code(
     "CardWithoutRdmaDevice",
@@ -59,8 +60,8 @@ CARD_WITHOUT_RDMA_DEVICE = Code(
 NODES_SLOWER = Code(
     "NodesSlower",
     "All ports of a node run slower than those of other nodes with the same GPUs and cards.",
-    "Compare the cables and switch ports. A job that runs on both slower and faster nodes runs "
-    "at the slower rate.",
+    "Compare the node's cables and switch ports with those of the faster nodes. A job that runs "
+    "on both slower and faster nodes runs at the slower rate.",
 )
 
 
@@ -121,14 +122,17 @@ RDMA_NETNS_EXCLUSIVE = Code(
 )
 NODE_MEMLOCK_LIMITED = Code(
     "NodeMemlockLimited",
-    "On a node, containerd limits the memory that containers may lock.",
+    "On a node, containerd limits the memory that containers may lock, so RDMA may fail in "
+    "containers that do not run as root.",
     "On the node, set LimitMEMLOCK=infinity in a drop-in of containerd.service, restart "
     "containerd, and set `defaults.memlock: unlimited` in the fabrics file.",
 )
 PEER_MEMORY_NOT_LOADED = Code(
     "PeerMemoryNotLoaded",
-    "The kernel module nvidia_peermem is not loaded on a node with GPUs.",
-    "Load it (modprobe nvidia_peermem), unless NCCL's log shows GDRDMA, which then uses DMA-BUF.",
+    "The kernel module nvidia_peermem is not loaded on a node with GPUs, so GPUDirect RDMA needs "
+    "DMA-BUF there.",
+    "Load the module (modprobe nvidia_peermem), unless NCCL's log shows GDRDMA: GPUDirect RDMA "
+    "then already uses DMA-BUF.",
 )
 DRIVERS_DIFFER = Code(
     "DriversDiffer",

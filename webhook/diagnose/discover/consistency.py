@@ -26,23 +26,23 @@ MTU_DIFFERS = Code(
 MTU_BELOW_INTERFACE = Code(
     "MtuBelowInterface",
     "RDMA uses a smaller MTU on a RoCE port than the MTU of its network interface allows.",
-    "Set the MTU of the network interface again (ip link set mtu); of a bond, also that of its "
-    "members. Collect the output of all tools at the same time.",
+    "Set the MTU of the network interface again (ip link set mtu) and, for a bond, that of its "
+    "members. Then collect the output of all tools at the same time.",
 )
 ROCE_GID_LINK_LOCAL = Code(
     "RoceGidLinkLocal",
-    "The RoCE v2 GIDs of a port that pods on the host network use are all link-local, so they "
-    "reach only nodes in the same layer-2 network.",
-    "Give the network interface of the port an IP address.",
+    "Pods on the host network use a port whose RoCE v2 GIDs are all link-local, so they reach "
+    "only nodes in the same layer-2 network.",
+    "Give the network interface of the port an IP address that is not link-local.",
 )
 ROCE_GID_NOT_IPV4 = Code(
     "RoceGidNotIpv4",
-    "A port has no RoCE v2 GID of an IPv4 address, but the same port of other nodes has one.",
+    "A port has no RoCE v2 GID for an IPv4 address, but the same port on other nodes has one.",
     "Give the network interface of the port an IPv4 address, as on the other nodes.",
 )
 GID_INDEX_DIFFERS = Code(
     "GidIndexDiffers",
-    "The RoCE v2 GID of a port's IPv4 address has a different index on other nodes.",
+    "The RoCE v2 GID for a port's IPv4 address has a different index than on other nodes.",
     "Do not set `qos.gidIndex` or NCCL_IB_GID_INDEX, which would be wrong on some nodes. NCCL 2.26 "
     "or newer finds the index by itself.",
 )

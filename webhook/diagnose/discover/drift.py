@@ -20,22 +20,25 @@ from webhook.model.names import natural_key, shortened_list
 NODE_GONE = Code(
     "NodeGone",
     "A node is in the earlier output (--against), but not in this one.",
-    "Collect the node's output again. If the node was removed on purpose, save this output as "
-    "JSON, and compare with that from now on.",
+    "If the node was removed on purpose, save the current output of discover to a file with -o "
+    "json, and give that file to --against from now on. Otherwise, collect the node's output "
+    "again.",
 )
 NODE_NEW = Code("NodeNew", "A node is not in the earlier output (--against).")
 HCA_GONE = Code(
     "HcaGone",
     "An HCA is in the earlier output (--against), but not in this one.",
-    "Look for the card in the output of lspci and dmesg, and check that its RDMA driver is loaded. "
-    "If fewer tools were run than before, collect the output again.",
+    "Look for the card in the output of lspci and dmesg, and check that its RDMA driver is "
+    "loaded. If fewer tools were run than for the earlier output, collect the output of all of "
+    "them.",
 )
 HCA_NEW = Code("HcaNew", "An HCA in this output is missing from the earlier output (--against).")
 GPUS_CHANGED = Code(
     "GpusChanged",
     "The GPUs of a node are not those of the earlier output (--against).",
-    "If GPUs are missing, look for them in the output of nvidia-smi (or amd-smi), lspci and dmesg. "
-    "If fewer tools were run than before, collect the output again.",
+    "If GPUs are missing, look for them in the output of nvidia-smi (or amd-smi), lspci and "
+    "dmesg. If fewer tools were run than for the earlier output, collect the output of all of "
+    "them.",
 )
 PORT_STATE_CHANGED = Code(
     "PortStateChanged",
@@ -51,13 +54,14 @@ PORT_RATE_CHANGED = Code(
 LINK_LAYER_CHANGED = Code(
     "LinkLayerChanged",
     "The link layer of a port is not what it was in the earlier output (--against).",
-    "Set the link layer that the fabric needs (mlxconfig, LINK_TYPE_P1), and reboot the node. If "
-    "the change is intended, create the fabrics file again with discover.",
+    "If the change is intended, create the fabrics file again with discover. Otherwise, set the "
+    "link layer that the fabric needs (mlxconfig, LINK_TYPE_P1), and reboot the node.",
 )
 FIRMWARE_CHANGED = Code(
     "FirmwareChanged",
     "The firmware of a card is not what it was in the earlier output (--against).",
-    "Unless the change is intended, install the firmware of the other cards (mlxfwmanager, mlxup).",
+    "Unless the change is intended, install the same firmware as on the other cards "
+    "(mlxfwmanager, mlxup).",
 )
 PSID_CHANGED = Code(
     "PsidChanged",
@@ -68,8 +72,8 @@ PSID_CHANGED = Code(
 MTU_CHANGED = Code(
     "MtuChanged",
     "The MTU that RDMA uses on a port is not what it was in the earlier output (--against).",
-    "If the MTU is smaller, set the MTU of the network interface (RoCE) or of the subnet manager's "
-    "partition (InfiniBand) again.",
+    "If the MTU is smaller, restore the earlier MTU of the network interface (RoCE) or of the "
+    "subnet manager's partition (InfiniBand).",
 )
 DRIFT_CODES = (
     NODE_GONE,

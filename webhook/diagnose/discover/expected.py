@@ -12,14 +12,15 @@ from webhook.model.names import counted
 NODE_COUNT_DIFFERS = Code(
     "NodeCountDiffers",
     "There are more or fewer nodes than --expect-nodes says.",
-    "Compare the nodes in the output with your list, and collect the output of missing nodes or "
-    "correct --expect-nodes.",
+    "Compare the nodes in the output with those that you expect. If nodes are missing, collect "
+    "their output; otherwise, correct --expect-nodes.",
 )
 HCA_COUNT_DIFFERS = Code(
     "HcaCountDiffers",
     "A node has more or fewer usable HCAs in its fabric than --expect-hcas says.",
-    "Check the node's ports that are down, its cards without an RDMA device (lspci -nn), and "
-    "--expect-hcas. If the output of a tool is shorter than on other nodes, collect it again.",
+    "Check whether ports of the node are down, whether some of its cards have no RDMA device "
+    "(lspci -nn), and whether --expect-hcas is right. If the output of a tool is shorter than on "
+    "other nodes, collect it again.",
 )
 
 

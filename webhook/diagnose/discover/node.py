@@ -43,10 +43,10 @@ _GPU_NAME = re.compile(r"GPU\d{1,4}")
 
 GPU_PRODUCT_DIFFERS = Code(
     "GpuProductDiffers",
-    "The node label nvidia.com/gpu.product or amd.com/gpu.product-name names a product other than "
-    "that of the GPUs that the tools show.",
-    "Check that the output is from this node, and restart GPU feature discovery, or AMD's node "
-    "labeller, on it.",
+    "The node label nvidia.com/gpu.product or amd.com/gpu.product-name names a different GPU "
+    "product than the tools show.",
+    "Check that the output is from this node. If it is, restart GPU feature discovery (for AMD "
+    "GPUs, the Node Labeller) on the node.",
 )
 
 

@@ -102,8 +102,8 @@ def bad_cables(plan: FabricPlan) -> Iterator[Finding]:
 PORT_IS_DOWN = Code(
     "PortIsDown",
     "A port that the fabric uses is Down.",
-    "Check the cable, the transceiver and the switch port; then ibstat should show LinkUp and "
-    "Active.",
+    "Check the cable, the transceiver and the switch port. Once the port works, ibstat shows "
+    "LinkUp and Active.",
 )
 PORT_NOT_ACTIVE = Code(
     "PortNotActive",
@@ -112,14 +112,14 @@ PORT_NOT_ACTIVE = Code(
 )
 PORTS_NEVER_UP = Code(
     "PortsNeverUp",
-    "Ports are Down on all nodes where the fabric could use them, so the fabric does not use them.",
+    "Ports are Down on all nodes of the fabric that have them, so the fabric does not use them.",
     "If the fabric is meant to use them, connect them on all nodes and run discover again.",
 )
 PORT_STATE_UNKNOWN = Code(
     "PortStateUnknown",
     "No tool shows the state of a port.",
-    "Pass the output of ibstat, ibv_devinfo or rdma link to discover as well. In the output "
-    "of ibdev2netdev, (Up) and (Down) are the state of the network interface, not of the port.",
+    "Pass the output of ibstat, ibv_devinfo or `rdma link` to discover as well. In the output of "
+    "ibdev2netdev, (Up) and (Down) are the state of the network interface, not of the port.",
 )
 PORT_SLOW = Code(
     "PortSlow",

@@ -9,8 +9,8 @@ from webhook.model.finding import Code, Finding, Location
 
 TOOL_FAILED = Code(
     "ToolFailed",
-    "A tool did not run on a node, or stopped before its end.",
-    "Mend the cause that the tool names, and collect its output again.",
+    "A tool did not run on a node, or stopped before it had finished.",
+    "Correct the cause that the tool's message names, and collect the tool's output again.",
 )
 _INSTALL = (
     "Install the tools on the node (infiniband-diags, libibverbs-utils or ibverbs-utils), or run "

@@ -10,8 +10,8 @@ from webhook.model.names import natural_key
 HOST_UNANSWERED = Code(
     "HostUnanswered",
     "A host could not be reached, or its command failed, so nothing is known about it.",
-    "Connect to the host (ssh HOST true), and collect its output again. Until then, the host "
-    "is in no fabric.",
+    "Check that the host can be reached (ssh HOST true), and collect its output again. Until "
+    "then, the host is in no fabric.",
 )
 
 

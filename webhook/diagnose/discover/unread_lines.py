@@ -12,15 +12,15 @@ from webhook.model.names import counted, natural_key
 
 LINES_UNREAD = Code(
     "LinesUnread",
-    "The input has lines that are not in the form of any known tool.",
+    "The input has lines that discover does not recognize as output of a tool.",
     "If they come from a tool that discover reads, check that nothing cut or changed them, and "
     "collect its output again.",
 )
 DEVICE_NOT_OPENED = Code(
     "DeviceNotOpened",
-    "ibv_devinfo could not open an RDMA device, so it shows nothing about it.",
+    "ibv_devinfo could not open an RDMA device, so its output shows nothing about the device.",
     "Run the tools as root on the node, not in a container without the device, and check that "
-    "/dev/infiniband has uverbs devices (modprobe ib_uverbs).",
+    "/dev/infiniband has uverbs devices. If it has none, run `modprobe ib_uverbs`.",
 )
 
 #: Source: rdma-core, libibverbs/examples/devinfo.c.

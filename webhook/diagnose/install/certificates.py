@@ -26,24 +26,27 @@ OTHER_CA_BUNDLE = Code(
     "OtherCaBundle",
     "The caBundle of a webhook configuration does not have exactly the webhook's CAs, so the API "
     "server's calls to the webhook may fail.",
-    "Run `rdma-webhook certs status`, which shows the CAs in caBundle and in the Secret; with "
-    "cert-manager, look at its CA injector.",
+    "Run `rdma-webhook certs status`, which shows the CAs in caBundle and in the Secret. If "
+    "cert-manager sets caBundle, read the log of its CA injector instead.",
 )
 CA_SECRET_UNUSABLE = Code(
     "CaSecretUnusable",
     "The Secret with the CA does not exist, is malformed or cannot be changed.",
-    "Wait a few seconds, since the replicas usually repair the Secret. If they do not, see "
-    "docs/certificates.md, What can go wrong.",
+    'Wait a few seconds, since the replicas usually repair the Secret. If they do not, see "What '
+    'can go wrong" in docs/certificates.md.',
 )
 CERTIFICATE_NOT_TRUSTED = Code(
     "CertificateNotTrusted",
     "A replica serves a certificate that the API server does not accept.",
-    "Run `rdma-webhook certs status`, which shows the CAs and the certificates.",
+    "Run `rdma-webhook certs status`, which shows what is wrong with each certificate. If another "
+    "program, such as cert-manager, issues the certificates, run `rdma-webhook certs verify` "
+    "instead.",
 )
 CERTIFICATE_EXPIRES = Code(
     "CertificateExpires",
     "A certificate expires soon or has expired, although it should already have been renewed.",
-    "Read the line `certificate` of the replica's /readyz, and its log: they give the reason.",
+    "Read the line `certificate` of the replica's /readyz, and the replica's log, which give the "
+    "reason.",
 )
 CODES = (OTHER_CA_BUNDLE, CA_SECRET_UNUSABLE, CERTIFICATE_NOT_TRUSTED, CERTIFICATE_EXPIRES)
 

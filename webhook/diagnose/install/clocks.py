@@ -29,15 +29,16 @@ _PRECISION = timedelta(seconds=2)
 
 CLOCK_DIFFERS = Code(
     "ClockDiffers",
-    "A clock differs from the API server's by more than a minute, so a running replica may count "
-    "as gone. If it differs by more than an hour, certificates may be rejected.",
+    "The clock of this machine or of a replica differs from the API server's by more than a "
+    "minute; if it is a replica's clock, the replica may count as gone although it runs. If it "
+    "differs by more than an hour, certificates may be rejected.",
     "Correct the clock that is wrong (for a replica, its node's clock), and check that the machine "
     "follows a time server (chronyc tracking, timedatectl).",
 )
 LEASE_NOT_RENEWED = Code(
     "LeaseNotRenewed",
-    "Replicas are running, but none renews the Lease, so the status of the FabricConfiguration may "
-    "be outdated.",
+    "Replicas are running, but none renews the Lease, whose holder writes the status of the "
+    "FabricConfiguration; so the status may be outdated.",
     "Look in the logs of the replicas for lines about the Lease, such as `lease not usable`.",
 )
 CODES = (CLOCK_DIFFERS, LEASE_NOT_RENEWED)

@@ -24,7 +24,8 @@ CONDITION_FALSE = Code(
 )
 STATUS_OUTDATED = Code(
     "StatusOutdated",
-    "No replica has written the status of the FabricConfiguration since it was last changed.",
+    "No replica has written the status of the FabricConfiguration since the last change to its "
+    "spec.",
     "After a change, wait a few seconds. If the status stays outdated, check that the replicas are "
     "running and that the Lease exists.",
 )

@@ -19,14 +19,14 @@ NAME = "rdma-webhook"
 #: The name of the objects of previews, where these have a Deployment of their own.
 PREVIEW_NAME = f"{NAME}-preview"
 
-CHECKED = Code("Checked", "What was checked is as it should be.")
+CHECKED = Code("Checked", "The check found no problem.")
 NOT_CHECKED = Code(
     "NotChecked",
-    "Something was not checked: you lack a right, the API server or a replica did not answer, or "
-    "the pods of a dry run were rejected.",
-    "Ask for the right that the finding names, or ask somebody with this right to run the "
-    "command. If the pods of a dry run were rejected, name another namespace with --try. "
-    "Otherwise, run the command again.",
+    "A part of the installation was not checked: you lack a right, the API server or a replica "
+    "did not answer, or the pods of a dry run were rejected.",
+    "If the finding names a right, ask for it, or ask somebody who has it to run the command. If "
+    "the pods of a dry run were rejected, pass a different namespace to --try. Otherwise, run the "
+    "command again.",
 )
 CODES = (CHECKED, NOT_CHECKED)
 

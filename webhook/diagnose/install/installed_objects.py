@@ -32,7 +32,8 @@ OBJECT_MISSING = Code(
 )
 DEFINITION_NOT_SERVED = Code(
     "DefinitionNotServed",
-    "The API server does not serve the version of the FabricConfiguration that this program reads.",
+    "The API server does not serve FabricConfigurations in the API version that this program "
+    "reads.",
     "Apply the CustomResourceDefinition that belongs to the version of this program "
     f"({_APPLY_DEFINITION}).",
 )
@@ -46,13 +47,14 @@ ROLLOUT_INCOMPLETE = Code(
     "RolloutIncomplete",
     "Replicas are ready, but not all of them were created from the Deployment's current "
     "template, as during an upgrade.",
-    "Wait for `kubectl -n NAMESPACE rollout status deployment/rdma-webhook`. If the rollout does "
-    "not complete, find the reason with `kubectl -n NAMESPACE describe pods --show-events`.",
+    "Wait for the rollout to complete: `kubectl -n NAMESPACE rollout status "
+    "deployment/rdma-webhook`. If it does not complete, find the reason with `kubectl -n "
+    "NAMESPACE describe pods --show-events`.",
 )
 PREVIEW_UNAVAILABLE = Code(
     "PreviewUnavailable",
-    "The Deployment of previews has fewer ready pods than it should have, or none. Pods of users "
-    "are not affected.",
+    "The Deployment that makes previews, rdma-webhook-preview, has fewer ready pods than it "
+    "should have, or none. Users' pods are not affected.",
     "Find the reason with `kubectl -n NAMESPACE describe pods --show-events`, and with `kubectl -n "
     "NAMESPACE logs deployment/rdma-webhook-preview`.",
 )
@@ -60,12 +62,14 @@ NO_ENDPOINTS = Code(
     "NoEndpoints",
     "Replicas are ready, but the Service has no ready endpoints, so the API server cannot "
     "reach any of them.",
-    f"Compare the selector of the Service with the labels of the pods, or {APPLY_AGAIN}.",
+    "Compare the selector of the Service with the labels of the replicas' pods. If they do not "
+    f"match, {APPLY_AGAIN}.",
 )
 NO_WEBHOOK_CONFIGURATION = Code(
     NO_CONFIGURATION,
-    "A webhook configuration does not exist or lacks the webhook, so pods that opted in run "
-    "without RDMA, or fabrics are not checked.",
+    "A webhook configuration, or the webhook in it, does not exist. Without the mutating one, "
+    "pods that opted in run without RDMA; without the validating one, changes to fabrics are not "
+    "checked.",
     _APPLY,
 )
 _SELECTS_TOO_LITTLE = Code(
@@ -76,8 +80,8 @@ _SELECTS_TOO_LITTLE = Code(
 )
 _SELECTS_TOO_MUCH = Code(
     SELECTS_TOO_MUCH,
-    "A webhook configuration requires no label of the namespace, or no annotation or label of "
-    "the pod, so it also selects pods that did not opt in.",
+    "A webhook configuration does not require the namespace label rdma.lab/enable, or requires "
+    "neither an annotation nor a label of the pod, so it also selects pods that did not opt in.",
     _RESTORE,
 )
 _OTHER_SERVICE = Code(
@@ -87,11 +91,12 @@ _OTHER_SERVICE = Code(
 )
 FAIL_OPEN = Code(
     "FailOpen",
-    "A webhook configuration has failurePolicy Ignore: while no replica answers, pods that opted "
-    "in are created without RDMA, or changes to fabrics are not checked.",
-    "No action is needed if that is intended. Otherwise, remove components/fail-open from the "
-    "kustomization, or set failOpen to false in the chart's values; for a "
-    "ValidatingWebhookConfiguration, apply the manifests again.",
+    "A webhook configuration has failurePolicy Ignore. While no replica answers, pods that opted "
+    "in are created without RDMA (MutatingWebhookConfiguration), or changes to fabrics are not "
+    "checked (ValidatingWebhookConfiguration).",
+    "No action is needed if that is intended. Otherwise, for the MutatingWebhookConfiguration, "
+    "remove components/fail-open from the kustomization or, with Helm, set failOpen to false in "
+    "the chart's values. For the ValidatingWebhookConfiguration, apply the manifests again.",
 )
 CODES = (
     OBJECT_MISSING,

@@ -61,16 +61,16 @@ POLICY_NOT_BOUND = Code(
 )
 POLICY_CHANGED = Code(
     "PolicyChanged",
-    "A guard (a policy that limits what the webhook's own account may change) does not match "
-    "this account or all of the objects that the guard protects, or it allows requests that it "
-    "cannot evaluate (failurePolicy Ignore).",
+    "A guard (a policy that limits what the webhook's own account may change) does not match this "
+    "account, does not match all of the objects that the guard protects, or allows requests that "
+    "the guard cannot evaluate (failurePolicy Ignore).",
     _RESTORE,
 )
 NOT_GUARDED = Code(
     "NotGuarded",
-    "A dry run by a replica has shown that a guard (a policy that limits what the webhook's "
-    "own account may change) does not work: the account may change more of a webhook "
-    "configuration than caBundle.",
+    "A dry run by a replica has shown that a guard (a policy that limits what the webhook's own "
+    "account may change) does not work: the account can change fields of a webhook configuration "
+    "other than caBundle.",
     _RESTORE,
 )
 CODES = (POLICY_MISSING, POLICY_NOT_BOUND, POLICY_CHANGED, NOT_GUARDED)

@@ -18,18 +18,19 @@ from webhook.model.names import counted, enumerated
 REPLICA_NOT_READY = Code(
     "ReplicaNotReady",
     "A check of a replica's /readyz has failed, so the API server does not call that replica.",
-    "Correct the problem that the line of the check reports. docs/operation.md explains the "
-    "checks under /healthz and /readyz.",
+    'Correct the problem that the message reports. For the meaning of the check, see "/healthz '
+    'and /readyz" in docs/operation.md.',
 )
 REPLICA_NOT_REPORTED = Code(
     "ReplicaNotReported",
-    "A replica runs, but has not written its entry in status.replicas for more than six minutes.",
-    "Read the log of the replica, which may be unable to write the status, and check the clock of "
-    "its node.",
+    "A replica runs, but has not written its entry in status.replicas of the FabricConfiguration "
+    "for more than six minutes.",
+    "Read the replica's log to find out whether the replica can write the status, and check the "
+    "clock of its node.",
 )
 CONFIGURATIONS_DIFFER = Code(
     "ConfigurationsDiffer",
-    "A replica uses a configuration other than that of the FabricConfiguration.",
+    "A replica uses a configuration that differs from the current FabricConfiguration.",
     "After a change, wait a few seconds. If the difference remains, read the line `configuration` "
     "of the replica's /readyz, which gives the reason.",
 )

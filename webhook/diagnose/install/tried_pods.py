@@ -25,30 +25,33 @@ _POD_NAME = "rdma-webhook-check"
 
 NAMESPACE_NOT_LABELED = Code(
     "NamespaceNotLabeled",
-    f'The namespace lacks the label {OPT_IN_LABEL}: "true", so its pods cannot opt in.',
+    f'The namespace for the dry runs lacks the label {OPT_IN_LABEL}: "true", so its pods cannot '
+    "opt in.",
     f"Run `kubectl label namespace NAMESPACE {OPT_IN_LABEL}=true`.",
 )
 NAMESPACE_MISSING = Code(
     "NamespaceMissing",
     "The namespace for the dry runs does not exist.",
-    "Pass a namespace that exists to --try.",
+    "Pass an existing namespace to --try.",
 )
 POD_PATCHED = Code(
     "PodPatched", "The API server called the webhook in a dry run, and the webhook changed the pod."
 )
 POD_NOT_PATCHED = Code(
     "PodNotPatched",
-    "The API server accepted a pod that opted in, but did not call the webhook, or the call failed "
-    "with failurePolicy Ignore.",
+    "The API server accepted a pod that opted in, but did not call the webhook, or ignored that "
+    "the call failed (failurePolicy Ignore).",
     "Correct the problems that check-install reports about the webhook configuration and the "
-    "certificates. If it reports none, create a pod, and run `rdma-webhook why` on it.",
+    "certificates. If it reports none, create a pod that opts in, and run `rdma-webhook why` on "
+    "it.",
 )
 POD_REJECTED = Code(
     "PodRejected",
     "The API server rejected a pod that opted in: it could not call the webhook, or the webhook "
     "denied the pod.",
-    "Correct the problem that the message reports. If the call failed, correct the problems "
-    "that check-install reports about the Deployment, the Service and the certificates.",
+    "If the webhook denied the pod, correct the problem that the message reports. If the API "
+    "server could not call the webhook, correct the problems that check-install reports about the "
+    "Deployment, the Service and the certificates.",
 )
 POD_CHANGED_UNASKED = Code(
     "PodChangedUnasked",

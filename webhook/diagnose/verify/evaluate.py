@@ -43,10 +43,10 @@ NOT_TESTED = Code(
 )
 NOT_USED = Code(
     "HcasNotUsed",
-    "A collective with at least as many GPUs per node as the fabric has HCAs did not use all of "
-    "these HCAs.",
-    "Look in NCCL's log for the HCAs in the line NET/IB : Using, and check NCCL_IB_HCA and the "
-    "state of the HCAs that the line lacks.",
+    "A collective did not use all of the fabric's HCAs, although it had at least one GPU for each "
+    "HCA of its nodes.",
+    "Find the line `NET/IB : Using` in NCCL's log, and check NCCL_IB_HCA and the state of the "
+    "HCAs that this line does not list.",
 )
 FILE_CODES = (MIXED_TRANSPORTS, NOT_TESTED, NOT_USED)
 

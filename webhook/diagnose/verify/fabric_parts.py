@@ -12,10 +12,10 @@ from webhook.model.finding import Code, Level
 
 SUSPECT_RAIL = Code(
     "SuspectRail",
-    "All measurements with devices of one name (a rail) are bad, but not all of those with other "
-    "devices of the same pairs of nodes.",
-    "Check what the ports of this rail have in common, such as switches, and whether the name "
-    "belongs to the same card on all nodes.",
+    "All measurements on one rail (the devices with the same name) are bad, but some of the same "
+    "pairs of nodes have good measurements on other rails.",
+    "Check what the ports of this rail have in common, such as switches, and whether the device "
+    "name belongs to the corresponding card on every node.",
 )
 SUSPECT_NODE = Code(
     "SuspectNode",
@@ -25,24 +25,24 @@ SUSPECT_NODE = Code(
 )
 SUSPECT_HCA = Code(
     "SuspectHca",
-    "All measurements with one device of a node are bad, but not all of those with the node's "
-    "other devices.",
+    "All measurements with one device of a node are bad, but some measurements with the node's "
+    "other devices are good.",
     "Check the device's port first: its state, rate and error counters, its cable, and the PCIe "
     "link of its card.",
 )
 SUSPECT_SENDER = Code(
     "SuspectSender",
-    "All measurements with a node as the client are bad, but not all of those with it as the "
-    "server.",
-    "Compare the PCIe settings of its cards with those of other nodes (lspci -vv, MaxReadReq), and "
-    "on RoCE the flow control of its ports.",
+    "All measurements with a node as the client are bad, but some measurements with the node as "
+    "the server are good.",
+    "Compare the PCIe settings (lspci -vv, MaxReadReq) of the node's cards with those of other "
+    "nodes; on RoCE, also compare the flow control of the ports.",
 )
 SUSPECT_RECEIVER = Code(
     "SuspectReceiver",
-    "All measurements with a node as the server are bad, but not all of those with it as the "
-    "client.",
-    "Compare the PCIe settings of its cards with those of other nodes (lspci -vv, MaxPayload), and "
-    "on RoCE the flow control of its ports.",
+    "All measurements with a node as the server are bad, but some measurements with the node as "
+    "the client are good.",
+    "Compare the PCIe settings (lspci -vv, MaxPayload) of the node's cards with those of other "
+    "nodes; on RoCE, also compare the flow control of the ports.",
 )
 
 #: The number of partners that must measure well elsewhere before a part is blamed; a single partner

@@ -29,14 +29,16 @@ from webhook.text.findings import tally
 
 SUSPECT_PATH = Code(
     "SuspectPath",
-    "Results between two nodes are bad, but both nodes have good results with other nodes.",
+    "Measurements between two nodes are bad, but both nodes have good measurements with other "
+    "nodes.",
     "Check the path between the two nodes: the switches, and the cables between switches.",
 )
 SUSPECT_PATHS = Code(
     "SuspectPaths",
-    "Results of more than four pairs of nodes are bad, but each of these nodes has good results "
-    "with others.",
-    "Check the switches, their error counters, and the other traffic; then run the command again.",
+    "More than four pairs of nodes have bad measurements, but each of these nodes has good "
+    "measurements with other nodes.",
+    "Check the switches and their error counters, and whether other traffic fills the links; then "
+    "measure again.",
 )
 ALL_ALIKE = Code(
     "AllAlike",
@@ -46,9 +48,10 @@ ALL_ALIKE = Code(
 )
 NOT_LOCATED = Code(
     "NotLocated",
-    "Results of some pairs of nodes are bad, and too few other pairs were measured to show "
+    "Some pairs of nodes have bad measurements, and too few other pairs were measured to show "
     "whether a node or the path is at fault.",
-    "Measure these nodes with others as well: use --all-pairs, or more nodes in --nodes.",
+    "Measure these nodes with other nodes as well: pass --all-pairs and, if --nodes lists only a "
+    "few nodes, add more.",
 )
 SUSPECT_CODES = (
     *(SUSPECT_NODE, SUSPECT_HCA, SUSPECT_SENDER, SUSPECT_RECEIVER, SUSPECT_RAIL),

@@ -33,7 +33,8 @@ from webhook.model.names import counted
 NO_RESULT = Code(
     "NoResult",
     "The output of a benchmark ends before its result.",
-    "Pass the complete output of both ends, after both have ended.",
+    "Pass the complete output, after the benchmark has finished; for perftest, pass that of the "
+    "server and that of the client.",
 )
 CONNECTED = Code("Connected", "rping exchanged data over RDMA. rping does not measure bandwidth.")
 ZERO_BANDWIDTH = Code(
@@ -43,7 +44,7 @@ ZERO_BANDWIDTH = Code(
 )
 UNIT_UNPROVEN = Code(
     "UnitUnproven",
-    "No row of perftest's table has a message rate, which would prove the unit of its bandwidth.",
+    "The unit of the bandwidth is uncertain: no row of perftest's table has a message rate.",
     "Pass the complete table, with the column MsgRate.",
 )
 AT_RATE = Code("AtRate", "The bandwidth is at least 90% of the expected rate.")
@@ -60,7 +61,7 @@ FAR_BELOW_RATE = Code(
 FASTER_THAN_RATE = Code(
     "FasterThanRate",
     "The bandwidth is above 105% of the expected rate, more than a port of this rate can carry.",
-    "Check the expected rate, and whether both ends ran on one node.",
+    "Check the expected rate, and that the server and the client ran on different nodes.",
 )
 SMALL_MESSAGES = Code(
     "SmallMessages",
@@ -69,16 +70,17 @@ SMALL_MESSAGES = Code(
 )
 LOOPBACK = Code(
     "Loopback",
-    "Both ends have the same address, or the benchmark ran within one node, so no cable was "
-    "tested. Or both ends were run in the same terminal, and no address distinguishes their nodes.",
+    "It is not certain that a cable was tested: the benchmark ran within one node, the server and "
+    "the client have the same address, or both were run in the same terminal and no address "
+    "distinguishes their nodes.",
     "Run the server on one node and the client on another, and pass the server's address to the "
     "client.",
 )
 NO_RATE = Code(
     "NoRate",
     "The rate of the port is unknown.",
-    "Give the rate with --rate GBPS or with -c FABRICS --fabric NAME, or include the output of "
-    "ibstat in the same file.",
+    "Give the rate with --rate GBPS or with -c FABRICS --fabric NAME, or add the output of ibstat "
+    "to the file with the benchmark's output.",
 )
 QUICK = Code(
     "Quick",
@@ -87,8 +89,8 @@ QUICK = Code(
 )
 TOO_FEW_PEERS = Code(
     "NoPeers",
-    "Fewer than three runs can be compared, and this latency is either above the limit of "
-    "NVIDIA's test ngc_multinode_perf or has no limit there.",
+    "The latency is not graded: fewer than three runs can be compared, and the latency is above "
+    "the limit of NVIDIA's test ngc_multinode_perf, or that test has no limit for it.",
     "To compare latencies, pass the output of at least three pairs of nodes.",
 )
 NOT_RDMA = Code(
@@ -103,9 +105,9 @@ WRONG_RESULTS = Code(
 )
 TRANSPORT_UNKNOWN = Code(
     "TransportUnknown",
-    "The output of the benchmark does not show which network it used.",
-    "Run the job again on at least two nodes with NCCL_DEBUG=INFO, and pass its complete output "
-    "to `rdma-webhook verify judge`.",
+    "The output of a benchmark, or the log of a job, does not show which network was used.",
+    "Run the benchmark or the job again on at least two nodes with NCCL_DEBUG=INFO, and pass its "
+    "complete output to `rdma-webhook verify judge`.",
 )
 
 _UCX_REMEDY = (

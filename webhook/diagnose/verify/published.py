@@ -18,8 +18,8 @@ from webhook.model.finding import Code
 
 BELOW_PUBLISHED = Code(
     "BelowPublished",
-    "The bandwidth is below the one that the health check of the machine's cloud (--machine) "
-    "requires.",
+    "The bandwidth is below the minimum that the cloud's health check requires for this type of "
+    "machine (--machine).",
     "Compare this result with those of other pairs of nodes, and report any slower node to the "
     "cloud provider.",
 )

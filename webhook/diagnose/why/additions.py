@@ -28,8 +28,8 @@ from webhook.model.pod import PodManifest, at, fields_or_empty
 
 ADDED_AT_ADMISSION = Code(
     "AddedAtAdmission",
-    "What the verdict blames is not in the template that the pod was created from: another webhook "
-    "or a policy added it when the pod was created.",
+    "The setting that caused the verdict is not in the template that the pod was created from: "
+    "another webhook or a policy added it when the pod was created.",
     "Find out which webhook or policy made the addition: `kubectl get "
     "mutatingwebhookconfigurations` lists the webhook configurations. Correct that webhook or "
     "policy, and create the pod again.",

@@ -24,9 +24,9 @@ from webhook.model.nodes import build_fabric_index
 OUTSIDE_FABRIC = Code(
     "NodeOutsideFabric",
     "The pod is on a node that does not belong to the fabric that the pod was equipped for.",
-    "Once nodes of the fabric take pods, create the pod again without nodeName and with a "
-    "nodeSelector for the labels of these nodes. If the node does belong to the fabric, ask the "
-    "cluster administrator to correct the fabric's `match`.",
+    "Once a node of the fabric can run the pod, create the pod again without nodeName, and with a "
+    "nodeSelector for the labels of the fabric's nodes. If the node should belong to the fabric, "
+    "ask the cluster administrator to correct the fabric's `match`.",
 )
 CODES = (OUTSIDE_FABRIC,)
 

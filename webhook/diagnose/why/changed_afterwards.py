@@ -11,10 +11,10 @@ from webhook.model.names import capitalized
 CHANGED_AFTERWARDS = Code(
     "ChangedAfterwards",
     "The pod no longer matches its rdma.lab/status: another webhook, a policy or a person changed "
-    "the pod after the webhook was called.",
-    "Find out what changed the pod: `kubectl get mutatingwebhookconfigurations` lists the "
-    "webhook configurations, which are called in the order of their names. Prevent that change, "
-    "and create the pod again.",
+    "the pod after rdma-webhook was called.",
+    "Find out what changed the pod: `kubectl get mutatingwebhookconfigurations` lists the webhook "
+    "configurations in the order in which their webhooks are called. Prevent that change, and "
+    "create the pod again.",
 )
 CODES = (CHANGED_AFTERWARDS,)
 

@@ -25,7 +25,7 @@ _CHECK_IMAGE = (
     "Check the image's name and tag, whether the node can reach the registry, and whether the "
     "namespace has the image's pull secret."
 )
-_CORRECT = "Correct the problem that the message reports."
+_CORRECT = "Correct the problem that the kubelet's message reports."
 #: The reasons for which the kubelet cannot start a container, with the cause as a clause.
 _START_FAILURES = (
     (
@@ -53,15 +53,16 @@ _START_FAILURES = (
             "ErrImageNeverPull",
             "The image of a container is not on the node, and the container's imagePullPolicy is "
             "Never.",
-            "Load the image onto the node, or change imagePullPolicy.",
+            "Load the image onto the node. If the node should pull the image instead, set "
+            "imagePullPolicy to IfNotPresent.",
         ),
         "its image is not on the node, and its imagePullPolicy is Never",
     ),
     (
         Code(
             "CreateContainerConfigError",
-            "A container refers to a ConfigMap, a Secret or a key that does not exist, or its user "
-            "contradicts runAsNonRoot.",
+            "A container refers to a ConfigMap, a Secret or a key that does not exist, or "
+            "runAsNonRoot does not permit the container's user.",
             "Create the object that the message names, or add the key that it lacks. If the "
             "message is about runAsNonRoot, remove that field from the securityContext of the pod "
             "or the container.",
@@ -90,13 +91,14 @@ _CODES_AND_CAUSES = {code.code: (code, cause) for code, cause in _START_FAILURES
 RESTARTED = Code(
     "Restarted",
     "A container has restarted.",
-    "Read the log from before the restart: `rdma-webhook why POD --logs` searches it too.",
+    "Read the log from before the restart: `kubectl logs POD -c CONTAINER --previous`. To search "
+    "it for known errors, run `rdma-webhook why POD --logs`.",
 )
 KILLED = Code(
     "Killed",
     "The kernel or the kubelet killed a container.",
-    "Read the container's log. If memory was the cause, the kernel log of the node has a line with "
-    '"out of memory".',
+    "Read the container's log. If the node's kernel log has a line with \"out of memory\", memory "
+    "was the cause: see `rdma-webhook why OOMKilled`.",
 )
 CONTAINER_FAILED = Code(
     "ContainerFailed",
@@ -114,8 +116,8 @@ START_ERROR = Code(
     "StartError",
     "The runtime could not start the command of a container. The container has never run, so it "
     "has no log.",
-    "Correct the problem that the message reports: usually a command or a path that the "
-    "image does not have.",
+    "Correct the problem that the runtime's message reports: usually, the image lacks the command "
+    "or a path.",
 )
 CODES = (
     *(code for code, _ in _START_FAILURES),

@@ -29,7 +29,7 @@ PAUSED = Code(
 )
 NOT_DUE = Code(
     "NotDue",
-    "No run of the CronJob is due, or its Jobs have been deleted.",
+    "The CronJob has no pods: no run is due, or its Jobs have been deleted.",
     "To start a Job now, run `kubectl create job --from=cronjob/NAME JOB`.",
 )
 WAITS_TO_RETRY = Code(
@@ -41,27 +41,27 @@ WAITS_TO_RETRY = Code(
 SUSPENDED = Code(
     "Suspended",
     "The controller is suspended, so it creates no pods.",
-    "If a queueing system such as Kueue suspended the controller, wait until it is admitted "
-    "(kubectl get workloads). Otherwise, set spec.suspend to false.",
+    "If a queueing system such as Kueue suspended the controller, wait until that system admits "
+    "the controller (for Kueue: `kubectl get workloads`). Otherwise, set spec.suspend to false.",
 )
 SCALED_TO_ZERO = Code(
     "ScaledToZero",
     "The controller asks for no pods.",
-    "Raise the controller's number of replicas (for a Job, its parallelism), or let a DaemonSet's "
-    "pod template match a node.",
+    "Raise the controller's `replicas` (for a Job, its `parallelism`). For a DaemonSet, correct "
+    "the nodeSelector, affinity or tolerations in the pod template.",
 )
 ENDED = Code(
     "Ended",
     "The controller has ended, and its pods have been deleted.",
-    "Read in its conditions (kubectl describe) how the controller ended, then create the "
-    "controller again.",
+    "Read the controller's conditions with `kubectl describe` to see how it ended, then create it "
+    "again.",
 )
 MANAGED_ELSEWHERE = Code(
     "ManagedElsewhere",
     "The field spec.managedBy of the Job names another controller, so the Job controller creates "
     "no pods.",
-    "Check that the controller in spec.managedBy is installed and runs: it must create the pods, "
-    "possibly in another cluster. If it is not installed, create the Job again without "
+    "Check that the controller that spec.managedBy names is installed and running: it must create "
+    "the pods, possibly in another cluster. If it is not installed, create the Job again without "
     "spec.managedBy.",
 )
 CODES = (

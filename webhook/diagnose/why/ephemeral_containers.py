@@ -13,9 +13,10 @@ from webhook.model.pod import Container, Pod
 EPHEMERAL_WITHOUT_CAPABILITY = Code(
     "EphemeralWithoutIpcLock",
     "An ephemeral container of the pod lacks IPC_LOCK, since the webhook changes pods only when "
-    "they are created. The container can never get an RDMA device of its own either, since an "
-    "ephemeral container cannot request resources.",
-    "Run RDMA tools in the pod's own containers: `kubectl exec POD -c CONTAINER -- COMMAND`.",
+    "they are created. It has no RDMA device either, since an ephemeral container cannot request "
+    "resources, so RDMA fails in it.",
+    "Run RDMA tools in one of the pod's regular containers: `kubectl exec POD -c CONTAINER -- "
+    "COMMAND`.",
 )
 CODES = (EPHEMERAL_WITHOUT_CAPABILITY,)
 

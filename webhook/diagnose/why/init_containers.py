@@ -19,7 +19,8 @@ WAITS_FOR_SIDECAR = Code(
 WAITS_FOR_INIT_CONTAINER = Code(
     "WaitsForInitContainer",
     "The pod's containers wait for an init container to end.",
-    "Read the log of the init container. If the container waits for another pod, look at that pod.",
+    "Read the log of the init container. If the init container waits for another pod, run "
+    "`rdma-webhook why` for that pod.",
 )
 CODES = (WAITS_FOR_SIDECAR, WAITS_FOR_INIT_CONTAINER)
 

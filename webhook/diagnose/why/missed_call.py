@@ -38,14 +38,15 @@ NO_CA_BUNDLE = Code(
 #: kubectl apply removes only what it applied itself before.
 _RESTORE = (
     "ask the cluster administrator to delete the MutatingWebhookConfiguration zz-rdma-webhook and "
-    "to apply the manifests of rdma-webhook again, since kubectl apply alone keeps what somebody "
-    "added"
+    "to apply the manifests of rdma-webhook again, since `kubectl apply` alone does not remove "
+    "what somebody else added"
 )
 NOT_SELECTED = Code(
     "NotSelected",
-    "The webhook configuration, as it is in the cluster, does not select the pod, or might not.",
-    f"Change the pod or its namespace so that the condition in the message is met. Or {_RESTORE}. "
-    "Then create the pod again.",
+    "The webhook configuration in the cluster does not select the pod, or it is unknown whether "
+    "it does.",
+    "Change the pod or its namespace so that it meets the condition in the message. If that "
+    f"condition should not be there, {_RESTORE}. Then create the pod again.",
 )
 CREATED_BEFORE_WEBHOOK = Code(
     "CreatedBeforeWebhook",
@@ -64,21 +65,21 @@ CREATED_BEFORE_LABEL = Code(
 )
 CREATED_EARLIER = Code(
     "CreatedEarlier",
-    "The pod was created before the annotation or the label was set, before the webhook was "
-    "installed, or while the webhook did not respond and its failurePolicy was Ignore.",
+    "The pod was created before the annotation or the label rdma.lab/enable was set, before the "
+    "webhook was installed, or while the webhook did not respond and its failurePolicy was Ignore.",
     CREATED_BEFORE_WEBHOOK.remedy,
 )
 DID_NOT_ANSWER = Code(
     "DidNotAnswer",
-    "Probably, the webhook did not respond when the pod was created, and its failurePolicy was "
+    "The webhook probably did not respond when the pod was created, and its failurePolicy was "
     "Ignore.",
-    "Ask the cluster administrator whether the webhook is ready (`rdma-webhook check-install`), "
-    "and create the pod again.",
+    "Ask the cluster administrator to check that the webhook is ready (`rdma-webhook "
+    "check-install`). Then create the pod again.",
 )
 NOT_CALLED = Code(
     "NotCalled",
-    'The pod has the annotation rdma.lab/enable: "true", but no rdma.lab/status. The reason is '
-    "unknown.",
+    'The webhook was not called for the pod, which has the annotation rdma.lab/enable: "true", '
+    "but no rdma.lab/status. The reason is unknown.",
     f'Check that the namespace has the label {OPT_IN_LABEL}: "true", and create the pod again.',
 )
 CODES = (

@@ -23,26 +23,26 @@ from webhook.model.finding import Code, Finding
 
 NO_PODS = Code(
     "NoPods",
-    "The controller has no pods, and nothing that can be read shows the reason.",
+    "The controller has no pods, and `rdma-webhook why` did not find the reason.",
     "Read the controller's conditions and Events with `kubectl describe`, and check that the "
     "program that creates its pods is running.",
 )
 BEING_DELETED = Code(
     "BeingDeleted",
-    "The controller, an object between it and its pods, or their namespace is being deleted, so "
-    "there are no pods.",
-    "Wait until the deletion is complete, then create the controller again; or create it in "
-    "another namespace now. An object that a controller creates, such as the Job of a CronJob, "
-    "is created again automatically.",
+    "The controller, an object that it created for its pods (such as the Job of a CronJob), or "
+    "the namespace is being deleted, so there are no pods.",
+    "Wait until the deletion is complete, then create the controller again. If you cannot wait, "
+    "create it in another namespace. An object that a controller creates, such as the Job of a "
+    "CronJob, is created again automatically.",
 )
 WAITS_FOR_READY = Code(
     "WaitsForReady",
     "The StatefulSet lacks pods: with podManagementPolicy OrderedReady, it creates a pod only "
     "when all earlier pods are ready.",
     "Find out why the pod that the StatefulSet waits for is not ready. If that pod waits for "
-    "the others, as the ranks of a job do, delete the StatefulSet with `kubectl delete "
-    "--cascade=orphan`, which keeps its pods, and create it again with podManagementPolicy: "
-    "Parallel.",
+    "later pods, as the ranks of a job do, run `kubectl delete statefulset NAME "
+    "--cascade=orphan`, which keeps the pods, and create the StatefulSet again with "
+    "podManagementPolicy: Parallel.",
 )
 CODES = (
     NO_PODS,

@@ -20,14 +20,14 @@ from webhook.model.finding import Code, Finding
 NODE_NOT_READY = Code(
     "NodeNotReady",
     "The pod's node is not ready, or does not exist.",
-    "Ask the cluster administrator about the node (kubectl describe node), or create the pod "
-    "again on another node.",
+    "Ask the cluster administrator about the node (`kubectl describe node`). If the pod cannot "
+    "wait for that, create it again on another node.",
 )
 NOT_SET_UP = Code(
     "NotSetUp",
     "The node cannot set up the pod's network, its volumes or its sandbox.",
-    "Correct the pod as the message says, or ask the cluster administrator about the node: the "
-    "network plugin, the storage, and what the container runtime supports.",
+    "If the message blames the pod, correct the pod. Otherwise, ask the cluster administrator "
+    "about the node's network plugin, storage and container runtime.",
 )
 CODES = (NODE_NOT_READY, NOT_SET_UP)
 

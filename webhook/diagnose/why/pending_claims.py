@@ -28,28 +28,29 @@ _OF_TEMPLATE = re.compile(
     r'^PodResourceClaim (\S{1,63}): resource claim template "([^"]{1,253})": '
 )
 _RETRY_NOTE = (
-    "Kubernetes retries at growing intervals of up to 17 minutes, so creating the pod again is "
-    "quicker."
+    "Then create the pod again rather than wait: Kubernetes retries only at growing intervals of "
+    "up to 17 minutes."
 )
 
 CLAIM_MISSING = Code(
     "ClaimMissing",
     "The pod is pending: a ResourceClaim that it names does not exist, or is being deleted. "
     "The scheduler does not report the problem.",
-    "Create the claim, or create the pod again with a different resourceClaimName.",
+    "Create the claim; if it is being deleted, wait until it is gone first. If its name is wrong, "
+    "create the pod again with the right resourceClaimName.",
 )
 CLAIM_NOT_CREATED = Code(
     "ClaimNotCreated",
-    "The pod is pending: Kubernetes has not created all of its ResourceClaims yet, or could "
-    "not create them.",
+    "The pod is pending: Kubernetes has not created all of the pod's ResourceClaims yet, or could "
+    "not create one of them.",
     f"If the Event FailedResourceClaimCreation gives a cause, correct it. {_RETRY_NOTE}",
 )
 DEVICE_CLASS_MISSING = Code(
     "DeviceClassMissing",
     "The pod is pending: a claim refers to a DeviceClass that does not exist.",
-    "List the DeviceClasses: `kubectl get deviceclasses`. Create the claim or its template again "
-    "with the right deviceClassName, and then the pod, or ask the cluster administrator whether "
-    "the DRA driver is installed.",
+    "List the DeviceClasses: `kubectl get deviceclasses`. If the right one is listed, create the "
+    "claim or its template again with that deviceClassName, then create the pod again. If not, "
+    "ask the cluster administrator whether the DRA driver is installed.",
 )
 CLAIMS_NOT_ALLOCATED = Code(
     "ClaimsNotAllocated",
@@ -62,8 +63,9 @@ CLAIMS_NOT_ALLOCATED = Code(
 CLAIM_ELSEWHERE = Code(
     "ClaimElsewhere",
     "The pod is pending: one of its claims is already allocated on nodes that cannot run the pod.",
-    "Find these nodes: `kubectl get resourceclaim -o yaml`. Let the pod run on one of them, "
-    "or give it a claim of its own, with resourceClaimTemplateName.",
+    "Find these nodes: `kubectl get resourceclaim -o yaml`. Correct what keeps the pod off these "
+    "nodes, such as its nodeSelector, or give the pod a claim of its own, with "
+    "resourceClaimTemplateName.",
 )
 CLAIM_IN_USE = Code(
     "ClaimInUse",

@@ -26,7 +26,7 @@ from webhook.model.resources import scheduler_requests
 
 UNSCHEDULABLE = Code(
     "Unschedulable",
-    "The pod is pending for a reason without a code of its own.",
+    "The pod is pending for a reason that no other code covers.",
     "Correct the problem that the scheduler's message reports: `kubectl describe pod` shows "
     "the whole message.",
 )
@@ -43,7 +43,8 @@ TOO_LARGE = Code(
 )
 NEVER_TOGETHER = Code(
     "NeverTogether",
-    "The pod is pending: no node offers all of its requested resources together.",
+    "The pod is pending: no single node offers all the resources that the pod requests, in the "
+    "requested amounts.",
     "Request only resources that a single node offers together: `kubectl describe nodes` lists "
     "each node's resources under Allocatable.",
 )

@@ -21,16 +21,17 @@ from webhook.model.names import shortened_list
 SCHEDULING_GATED = Code(
     "SchedulingGated",
     "The pod is pending until its scheduling gates are removed.",
-    "Find the controller that owns the gate, and the reason why it does not remove the gate. For "
-    "Kueue: `kubectl get workloads`. If the controller no longer exists, create the pod again "
-    "without the gate.",
+    "Find the controller that owns the gate, and the reason why it does not remove the gate (for "
+    "Kueue, see `kubectl get workloads`). If the controller no longer exists, create the pod "
+    "again without the gate.",
 )
 NO_SCHEDULER = Code(
     "NoScheduler",
-    "The pod is pending: no scheduler has looked at it. Perhaps no scheduler has the pod's "
-    "schedulerName.",
-    "Correct schedulerName in the pod template, or remove it to use the default scheduler, and "
-    "create the pod again. If the name is right, check that the scheduler is running.",
+    "The pod is pending: no scheduler has looked at it. Perhaps there is no scheduler with the "
+    "name that schedulerName gives.",
+    "If schedulerName is right, check that this scheduler is running. Otherwise, correct "
+    "schedulerName in the pod template, or remove it to use the default scheduler, and create the "
+    "pod again.",
 )
 PREEMPTING = Code(
     "Preempting",
@@ -41,8 +42,9 @@ PREEMPTING = Code(
 PREEMPTED = Code(
     "Preempted",
     "The scheduler stopped the pod to make room for a pod of higher priority.",
-    "Give the pod a PriorityClass with at least the priority of the other pod (kubectl get "
-    "priorityclasses), or wait: its controller creates a new pod, which starts when there is room.",
+    "Wait: the pod's controller creates a new pod, which starts when there is room. To prevent "
+    "another preemption, give the pod a PriorityClass whose priority is at least that of the "
+    "other pod (kubectl get priorityclasses).",
 )
 WAITS_FOR_BINDING = Code(
     "WaitsForBinding",

@@ -20,8 +20,9 @@ VOLUME_CLAIM_MISSING = Code(
     "VolumeClaimMissing",
     "The pod is pending: a PersistentVolumeClaim that it mounts does not exist, or is being "
     "deleted.",
-    "Create the claim; the pod then starts automatically. Or correct claimName in the pod "
-    "template, and create the pod again.",
+    "Create the claim (if it is being deleted, once it is gone); the pod then starts "
+    "automatically. If claimName is wrong, correct it in the pod template, and create the pod "
+    "again.",
 )
 VOLUME_CLAIM_UNBOUND = Code(
     "VolumeClaimUnbound",
@@ -34,9 +35,9 @@ VOLUME_ELSEWHERE = Code(
     "VolumeElsewhere",
     "The pod is pending: one of its volumes cannot be reached from any node that could otherwise "
     "run the pod.",
-    "Let the pod run on the volume's nodes (kubectl get pv -o yaml: nodeAffinity), or give it a "
-    "PersistentVolumeClaim whose volume can be reached from the nodes that have what the pod "
-    "requests.",
+    "Allow the pod to run on the nodes that the volume's nodeAffinity selects (kubectl get pv -o "
+    "yaml), or give the pod a PersistentVolumeClaim whose volume can be reached from the nodes "
+    "that have what the pod requests.",
 )
 CODES = (VOLUME_CLAIM_MISSING, VOLUME_CLAIM_UNBOUND, VOLUME_ELSEWHERE)
 

@@ -54,8 +54,8 @@ FAILED = Code(
 )
 UNREADY = Code(
     "Unready",
-    "The pod is running, but not ready: the readinessProbe of a container, or a readiness gate, "
-    "has not succeeded.",
+    "The pod is running, but not ready: the readinessProbe of a container has not succeeded, or a "
+    "readiness gate is not met.",
     "Look at the conditions and Events of the pod: `kubectl describe pod`. No Service sends "
     "anything to the pod until it is ready.",
 )

@@ -28,8 +28,8 @@ from webhook.preview.workloads.templates import templates_of
 
 NOT_COMPARABLE = Code(
     "NotComparable",
-    "Today's decision is unknown: the pod has an rdma.lab/status, so the webhook may have "
-    "changed the pod, and the pod's template could not be read.",
+    "It is unknown what the webhook would decide today: the pod has the annotation "
+    "rdma.lab/status, so the webhook may have changed it, and the pod template could not be read.",
     "Preview the manifest of the pod, or of its controller: `rdma-webhook preview -c FABRICS "
     "FILE`.",
 )

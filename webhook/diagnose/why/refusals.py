@@ -33,16 +33,15 @@ QUOTA_EXCEEDED = Code(
 WEBHOOK_SILENT = Code(
     "WebhookSilent",
     "The controller cannot create a pod: the API server got no answer from an admission webhook.",
-    "Ask the cluster administrator to check the pods of the webhook that the message names. Once "
-    "the webhook answers, the controller creates the pod automatically.",
+    "Ask the cluster administrator to check the pods of the webhook that the API server's message "
+    "names. Once the webhook answers, the controller creates the pod automatically.",
 )
 POD_SECURITY_REFUSED = Code(
     "PodSecurityRefused",
     "The controller cannot create a pod: the namespace enforces a Pod Security level that the pod "
     "does not meet.",
-    "Run the job in a namespace with the Pod Security level privileged: baseline and "
-    "restricted forbid IPC_LOCK, so RDMA might not work in a pod that meets one of these "
-    "levels.",
+    "Run the job in a namespace with the Pod Security level `privileged`: the levels `baseline` "
+    "and `restricted` forbid IPC_LOCK, so RDMA might not work in a pod that meets one of them.",
 )
 LIMIT_RANGE_EXCEEDED = Code(
     "LimitRangeExceeded",

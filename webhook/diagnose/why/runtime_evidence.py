@@ -25,8 +25,8 @@ from webhook.model.names import shortened_list
 
 _CORRECT_FAILURE = "If the last line of the log names the cause, correct that."
 _RUN_AGAIN = (
-    "Run this command again while the job communicates. If nothing changes, search the log: "
-    "`rdma-webhook why POD --logs`."
+    "Run `rdma-webhook why POD --exec` again while the job communicates. If nothing changes, "
+    "search the log: `rdma-webhook why POD --logs`."
 )
 _USE_INFO = (
     "Set NCCL_DEBUG=INFO (for UCX: UCX_LOG_LEVEL=info) in the container's env, and run the job "
@@ -34,7 +34,8 @@ _USE_INFO = (
 )
 NOT_INSPECTED = Code(
     "NotInspected",
-    "The processes of a container could not be inspected; the message gives the reason.",
+    "The processes of a container could not be inspected, so they do not show whether RDMA is in "
+    "use. The finding gives the reason.",
 )
 MEMORY_REGISTERED = Code(
     "MemoryRegistered", "A process has an RDMA device open and has registered memory: it uses RDMA."
@@ -51,7 +52,7 @@ RDMA_IN_USE = Code("RdmaInUse", "The log shows that the traffic uses RDMA.")
 SOCKETS_IN_USE = Code(
     "SocketsInUse",
     "The log shows that the traffic uses TCP sockets, not RDMA.",
-    "If the log shows the cause, one of the next findings names it. Otherwise, run the job again "
+    "If the log shows the cause, a finding after this one names it. Otherwise, run the job again "
     "with NCCL_DEBUG=INFO.",
 )
 MIXED_TRANSPORTS = Code(
@@ -61,13 +62,15 @@ MIXED_TRANSPORTS = Code(
 )
 TRANSPORT_UNKNOWN = Code(
     "TransportUnknown",
-    "The log has lines from NCCL, but does not show the network, since NCCL_DEBUG is not INFO.",
+    "The log has lines from NCCL, but does not show which network NCCL uses, since NCCL_DEBUG is "
+    "not INFO.",
     _USE_INFO,
 )
 NO_CHANNEL = Code(
     "NoChannel",
     "The log shows no NCCL channel to another node.",
-    "If the job runs on several nodes, run this command again after the job starts to communicate.",
+    "If the job runs on several nodes, run `rdma-webhook why POD --logs` again after the job "
+    "starts to communicate.",
 )
 NOTHING_LOGGED = Code("NothingLogged", "The log has no lines from NCCL or UCX.", _USE_INFO)
 CODES = (

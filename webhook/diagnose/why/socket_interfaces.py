@@ -17,9 +17,10 @@ from webhook.model.pod import Container, Pod
 NO_SOCKET_INTERFACE = Code(
     "SocketInterfaceMissing",
     f"{NCCL_SOCKET} of a container matches none of its network interfaces, so NCCL stops.",
-    "If the variable has the fabric's value, ask the cluster administrator to correct "
-    "socketInterface or hostSocketInterface of the fabric: `rdma-webhook discover` finds the "
-    "interface. Otherwise, remove the variable. Then create the pod again.",
+    "If the variable has the fabric's value, ask the cluster administrator to correct the "
+    "fabric's socketInterface or, for pods on the host network, its hostSocketInterface, which "
+    "`rdma-webhook discover` finds. Otherwise, remove the variable from the container's env. In "
+    "either case, create the pod again afterwards.",
 )
 CODES = (NO_SOCKET_INTERFACE,)
 

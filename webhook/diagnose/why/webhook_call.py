@@ -40,14 +40,14 @@ CALLED = Code("Called", "The webhook was called for the pod: it wrote the pod's 
 STATUS_UNREADABLE = Code(
     "StatusUnreadable",
     "The pod has an rdma.lab/status that this version of rdma-webhook cannot read.",
-    "Use the version of rdma-webhook that runs in the cluster, or remove rdma.lab/status from the "
-    "pod's template and create the pod again.",
+    "Use the version of rdma-webhook that runs in the cluster. If that version cannot read the "
+    "status either, remove rdma.lab/status from the pod's template, and create the pod again.",
 )
 STATUS_NOT_OURS = Code(
     "StatusNotOurs",
     "The pod has an rdma.lab/status that does not prove that the webhook was called: the "
-    "status is incomplete, nothing that it names is left in the pod, or the pod's namespace "
-    'lacks the label rdma.lab/enable: "true".',
+    "status is incomplete, none of the changes that it names is in the pod, or the pod's "
+    'namespace lacks the label rdma.lab/enable: "true".',
     "Remove rdma.lab/status from the manifest that the pod was created from, and create the pod "
     "again.",
 )

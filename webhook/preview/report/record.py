@@ -20,8 +20,9 @@ NOT_CALLED = Reason(
     "NotCalled",
     "The API server would not call the webhook for the pod.",
     remedy=(
-        'Give the namespace the label rdma.lab/enable: "true" (which has no effect in an '
-        "excluded namespace), or create the pod in a namespace that has the label."
+        'Give the namespace the label rdma.lab/enable: "true". If the webhook is never called for '
+        "that namespace (kube-system, for example), create the pod in another namespace that has "
+        "the label."
     ),
     rdma="no",
 )

@@ -40,17 +40,20 @@ PRESENT = Reason(
     remedy="",
 )
 NOT_REQUESTED = Reason(
-    "NotRequested", "The pod lacks rdma.lab/nvlink: share.", remedy="", reportable=False
+    "NotRequested",
+    "The pod lacks the annotation rdma.lab/nvlink: share.",
+    remedy="",
+    reportable=False,
 )
 PART_OF_NODE = Reason(
     "PartOfNode",
     "With the GPU Operator's defaults (CDI), the script rdma-remap that the webhook puts in front "
-    "of the command exits with 1 unless the container has all GPUs of its node: the script cannot "
-    "identify the container's own GPUs.",
+    "of the command exits with code 1 unless the container has all GPUs of its node, since it "
+    "cannot identify the container's own GPUs.",
     remedy=(
         "Request all GPUs of the node, or ask the cluster administrator to set deviceListStrategy "
-        "of NVIDIA's device plugin to volume-mounts. If your nodes already pass GPUs in that way, "
-        "or in legacy mode, no action is needed (docs/nvlink.md)."
+        "of NVIDIA's device plugin to volume-mounts. If your nodes already use volume-mounts or "
+        "the NVIDIA container toolkit's legacy mode, no action is needed (docs/nvlink.md)."
     ),
 )
 

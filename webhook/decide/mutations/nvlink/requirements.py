@@ -20,18 +20,24 @@ from webhook.model.pod import Container, Pod
 
 NAMESPACE = Reason(
     "NamespaceNotAllowed",
-    "nvlink.allowNamespaces does not list the pod's namespace.",
+    "The configuration does not list the pod's namespace in nvlink.allowNamespaces.",
     remedy="Ask the cluster administrator to add the namespace to nvlink.allowNamespaces.",
 )
 NO_GPU = Reason(
     "NVLinkWithoutGPU",
     "No container that needs RDMA has whole GPUs of its own.",
-    remedy="Request whole GPUs, or remove rdma.lab/nvlink.",
+    remedy=(
+        "To use NVLink between pods, request whole GPUs. Otherwise, remove the annotation "
+        "rdma.lab/nvlink."
+    ),
 )
 SHARED_GPU = Reason(
     "NVLinkSharedGPU",
     "A container that needs RDMA has MIG slices or shared GPUs.",
-    remedy="Request whole GPUs, or remove rdma.lab/nvlink.",
+    remedy=(
+        "To use NVLink between pods, request whole GPUs. Otherwise, remove the annotation "
+        "rdma.lab/nvlink."
+    ),
 )
 COMPUTE_DOMAIN = Reason(
     "ComputeDomain",
@@ -40,7 +46,8 @@ COMPUTE_DOMAIN = Reason(
 )
 NOT_PRIVILEGED = Reason(
     "NotPrivileged",
-    "NVLink between pods needs privileged containers, but a container with GPUs is not privileged.",
+    "NVLink between pods needs privileged containers, but one of the pod's containers with GPUs "
+    "is not privileged.",
     remedy="Add privileged: true to the securityContext of each container with GPUs.",
 )
 NO_COMMAND = Reason(
@@ -50,9 +57,11 @@ NO_COMMAND = Reason(
 )
 OTHER_COUNT = Reason(
     "WrappedDifferently",
-    "The command already runs through the webhook's script rdma-remap, but for a different number "
-    "of GPUs.",
-    remedy="Remove the script from the command; the webhook adds it for the right number.",
+    "The command already runs through the webhook's script rdma-remap, but for a number of GPUs "
+    "that differs from the container's request.",
+    remedy=(
+        "Remove the script from the command; the webhook then adds it for the right number of GPUs."
+    ),
 )
 OWN_REMAP = Reason(
     "OwnRemap",
@@ -64,7 +73,10 @@ SSHD = Reason(
     "RunsSshd",
     "The container runs sshd, or may run it, and processes that sshd starts would see all GPUs of "
     "the node.",
-    remedy="Start the ranks without sshd, or remove rdma.lab/nvlink.",
+    remedy=(
+        "To use NVLink between pods, start the ranks without sshd. Otherwise, remove the "
+        "annotation rdma.lab/nvlink."
+    ),
 )
 DEVICES_SET = Reason(
     "VisibleDevicesSet",
@@ -197,10 +209,11 @@ SHM_MOUNT = Reason(
 )
 SOCKETS = Reason(
     "SocketsNotShared",
-    "NCCL's sockets cannot connect: the pods share neither a network namespace nor /tmp.",
+    "NCCL's sockets cannot connect the pods, which share neither a network namespace nor a /tmp "
+    "where NCCL creates its sockets.",
     remedy=(
-        "Add hostNetwork: true. Or use NCCL 2.29 or newer, mount a hostPath at /tmp, and set "
-        f"{ABSTRACT_SOCKET}=0 in env."
+        "Add hostNetwork: true. If the pod cannot use the host's network, use NCCL 2.29 or newer, "
+        f"mount a hostPath volume at /tmp, and set {ABSTRACT_SOCKET}=0 in env."
     ),
 )
 ENV_FROM = Reason(

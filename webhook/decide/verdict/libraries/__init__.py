@@ -52,15 +52,15 @@ from webhook.model.pod.hooks import hook_commands
 from webhook.model.traffic_libraries import TrafficLibrary
 
 _WHO_READS_THEM = (
-    "`rdma-webhook why` reads the pod's ConfigMaps. A preview reads those in its input, and with "
-    "--live those in the cluster."
+    "`rdma-webhook why` reads the pod's ConfigMaps. A preview reads the ConfigMaps in its input; "
+    "with --live, it also reads those in the cluster."
 )
 ENV_UNSEEN = Reason(
     "EnvUnseen",
     "The variables of envFrom may turn RDMA off, but admission cannot see them.",
     remedy=(
-        "Check that the ConfigMaps and Secrets of envFrom set no NCCL_IB_DISABLE, NCCL_NET, "
-        "NCCL_NET_PLUGIN or NCCL_IB_HCA. Or, if NCCL needs no plugin on the fabric, set all four "
+        "Check that the ConfigMaps and Secrets of envFrom set none of NCCL_IB_DISABLE, NCCL_NET, "
+        "NCCL_NET_PLUGIN and NCCL_IB_HCA. Or, if NCCL needs no plugin on the fabric, set all four "
         "in env, which overrides envFrom: NCCL_IB_DISABLE=0, NCCL_NET=IB, NCCL_NET_PLUGIN=none and "
         f"the fabric's NCCL_IB_HCA. {_WHO_READS_THEM}"
     ),
@@ -73,20 +73,20 @@ FILE_UNSEEN = Reason(
     remedy=(
         "Check that the file sets none of NCCL_IB_DISABLE, NCCL_NET, NCCL_NET_PLUGIN and "
         "NCCL_IB_HCA, and neither of Open MPI's parameters pml and btl. Or set the variables in "
-        "env, which overrides the file: NCCL_IB_DISABLE=0, NCCL_NET=IB (unless NCCL needs a plugin "
-        "on the fabric) and the fabric's NCCL_IB_HCA, or for Open MPI, OMPI_MCA_pml=ucx. "
-        f"{_WHO_READS_THEM}"
+        "env, which overrides the file: for NCCL, NCCL_IB_DISABLE=0, NCCL_NET=IB (unless NCCL "
+        "needs a plugin on the fabric) and the fabric's NCCL_IB_HCA; for Open MPI, "
+        f"OMPI_MCA_pml=ucx. {_WHO_READS_THEM}"
     ),
     rdma="unsure",
 )
 VALUE_UNSEEN = Reason(
     "ValueUnseen",
-    "The value of a variable that may turn RDMA off comes from valueFrom or $(NAME), and "
-    "admission cannot see it; or $(NAME) stays as it is, since env does not define NAME "
-    "earlier.",
+    "Admission cannot see the value of a variable that may turn RDMA off, since the value comes "
+    "from valueFrom or $(NAME); or $(NAME) is not expanded, since env does not define NAME before "
+    "that variable.",
     remedy=(
         "Check that the value does not turn RDMA off, or write it in env as a literal `value`. If "
-        "$(NAME) stays as it is, define NAME in env before the variable that refers to it. "
+        "$(NAME) is not expanded, define NAME in env before the variable that refers to NAME. "
         f"{_WHO_READS_THEM}"
     ),
     rdma="unsure",

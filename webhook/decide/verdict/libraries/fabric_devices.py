@@ -22,7 +22,7 @@ PORT_UNSEEN = Reason(
     "A variable that lists devices for a library chooses a port that the fabric's configuration "
     "does not name; whether the devices have that port is unknown.",
     remedy=(
-        "Check with `rdma link` on a node of the fabric that the port is active. If the port is "
+        "Check with `rdma link` on a node of the fabric whether the port is active. If the port is "
         "not active, remove the variable, or choose an active port in the variable."
     ),
     rdma="unsure",

@@ -44,8 +44,8 @@ MPI_PROVIDER = Reason(
 )
 MPI_PERHAPS_TCP = Reason(
     "MPIPerhapsOverTCP",
-    "MPI moves the data of the ranks, and a variable chooses TCP; whether MPI obeys it depends on "
-    "its version and build.",
+    "MPI moves the data of the ranks, and a variable chooses TCP; whether MPI obeys the variable "
+    "depends on the version and build of MPI.",
     remedy=(
         "If FI_PROVIDER is set in the container's env or command, remove it, or set it to a "
         "provider with RDMA, such as verbs. If I_MPI_FABRICS is set, set it to shm:ofi."

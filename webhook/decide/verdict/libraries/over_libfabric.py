@@ -16,12 +16,12 @@ from webhook.model.transport_variables import nixl_backend
 
 NOT_OVER_LIBFABRIC = Reason(
     "LibraryOverLibfabric",
-    "The fabric is reached through libfabric, and whether a library that moves the pod's data uses "
-    "libfabric is unknown.",
+    "The fabric is reached only through libfabric, and a library that moves the pod's data might "
+    "not use it.",
     remedy=(
-        "Choose libfabric where the library has a setting for it: NIXL's backend LIBFABRIC, or "
-        "NVSHMEM_REMOTE_TRANSPORT=libfabric. For other libraries, check that the image's build "
-        "of the library uses libfabric."
+        "For NIXL, choose the backend LIBFABRIC; for NVSHMEM, set "
+        "NVSHMEM_REMOTE_TRANSPORT=libfabric. For other libraries, check that the image's build of "
+        "the library uses libfabric."
     ),
     rdma="unsure",
 )

@@ -22,12 +22,12 @@ from webhook.model.traffic_libraries import uses_mxnet_kvstore
 
 PS_LITE_OVER_TCP = Reason(
     "PsLiteOverTcp",
-    "The container uses ps-lite (BytePS, MXNet), and no variable enables RDMA for it.",
+    "The container uses ps-lite (BytePS, MXNet), and no variable makes ps-lite use RDMA.",
     remedy=(
-        "In the workers, the servers and the scheduler, set DMLC_ENABLE_RDMA=ibverbs (BytePS) "
-        "or DMLC_PS_VAN_TYPE=ibverbs (MXNet), and use an image whose ps-lite is built with "
-        "RDMA. ps-lite connects by IP address, so the pods need one of the fabric's secondary "
-        "networks, or hostNetwork: true."
+        "In the workers, the servers and the scheduler, set DMLC_ENABLE_RDMA=ibverbs (BytePS) or "
+        "DMLC_PS_VAN_TYPE=ibverbs (MXNet), and use an image whose ps-lite is built with RDMA. "
+        "ps-lite connects by IP address, so the pods need one of the fabric's secondary networks, "
+        "or hostNetwork: true if the nodes' RDMA interfaces have IP addresses."
     ),
     rdma="no",
 )

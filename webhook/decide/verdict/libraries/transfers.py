@@ -25,14 +25,15 @@ NIXL_BACKEND = Reason(
     "NIXL uses a backend other than UCX, and whether that backend uses the fabric's devices is "
     "unknown.",
     remedy=(
-        "Let NIXL use UCX, its default: remove the backend from --kv-transfer-config, or the "
-        "variable (SGLANG_DISAGGREGATION_NIXL_BACKEND, TRTLLM_NIXL_KVCACHE_BACKEND)."
+        "Let NIXL use UCX, its default: remove the backend from --kv-transfer-config, or remove "
+        "the variable that sets it (SGLANG_DISAGGREGATION_NIXL_BACKEND or "
+        "TRTLLM_NIXL_KVCACHE_BACKEND)."
     ),
     rdma="unsure",
 )
 MOONCAKE_OVER_TCP = Reason(
     "MooncakeOverTcp",
-    "A setting makes Mooncake use TCP, such as MC_FORCE_TCP or the protocol tcp.",
+    "A setting, such as MC_FORCE_TCP or the protocol tcp, makes Mooncake use TCP.",
     remedy="Remove MC_FORCE_TCP, and set Mooncake's protocol to rdma.",
     rdma="no",
 )

@@ -40,8 +40,8 @@ FAILURES = (
         "libibverbs: Warning: no userspace device-specific driver found for "
         "/sys/class/infiniband_verbs/uverbs0",
         "The image has libibverbs, but lacks the userspace driver of the NIC.",
-        "Add the userspace drivers to the image: on Debian and Ubuntu, the package "
-        "ibverbs-providers; on Fedora and RHEL, they are in the package libibverbs.",
+        "Add the userspace drivers to the image: on Debian and Ubuntu, they are in the package "
+        "ibverbs-providers; on Fedora and RHEL, in the package libibverbs.",
         "rdma-core, libibverbs/init.c",
     ),
     KnownLine(
@@ -52,8 +52,8 @@ FAILURES = (
         ),
         "node-0:528:528 [0] misc/ibvwrap.cc:190 NCCL WARN Call to ibv_reg_mr failed with error "
         "Cannot allocate memory",
-        "The kernel refused to register memory, since the process would exceed its limit on locked "
-        "memory (ulimit -l).",
+        "The kernel refused to register memory, since the process would have exceeded its limit "
+        "on locked memory (ulimit -l).",
         f"{LIFT_MEMLOCK} The memory limit of the container is not the cause.",
         "linux, drivers/infiniband/core/umem.c",
     ),
@@ -151,7 +151,7 @@ FAILURES = (
         "PortError", "failure", "link", "Got async event : port error", None,
         "node-0:528:5402 [0] NCCL WARN NET/IB : mlx5_0:1 Got async event : port error",
         "A port that NCCL was using went down.",
-        "Read the port's counters (link_downed), and report the port to the cluster administrator.",
+        "Read the port's counter link_downed, and report the port to the cluster administrator.",
         NET_IB_SOURCE,
     ),
     KnownLine(
@@ -178,10 +178,10 @@ FAILURES = (
         "error Invalid argument",
         "Two nodes could not connect. On RoCE, perhaps the GID does not belong to the pod's "
         "network namespace, or NCCL_IB_GID_INDEX is wrong for one of the nodes.",
-        "On RoCE, attach one of the fabric's secondary networks to the pod, or set "
-        "hostNetwork: true. With NCCL, use 2.26 or newer, and do not set NCCL_IB_GID_INDEX; "
-        "with perftest, choose a different GID (-x). On InfiniBand, check that both nodes are "
-        "on the same fabric.",
+        "On RoCE, attach one of the fabric's secondary networks to the pod, or set hostNetwork: "
+        "true. With NCCL, use version 2.26 or newer, and do not set NCCL_IB_GID_INDEX; with "
+        "perftest, choose a different GID (-x). On InfiniBand, check that both nodes are on the "
+        "same fabric.",
         "Mellanox/k8s-rdma-shared-dev-plugin, issues 72, 101 and 112; nccl, issue 1573",
     ),
     KnownLine(
@@ -190,8 +190,8 @@ FAILURES = (
         "[0]mlx5_0:1/IB and [2]mlx5_bond_0:1/RoCE. Try selecting NICs of only one link type "
         "using NCCL_IB_HCA",
         "NCCL tried to connect an InfiniBand device to a RoCE device.",
-        "Set NCCL_IB_HCA to the exact names of one fabric's devices, as in =mlx5_0,mlx5_1, with "
-        "the same value in all pods of the job.",
+        "In all pods of the job, set NCCL_IB_HCA to the same value: the exact names of the "
+        "devices of one fabric, as in `=mlx5_0,mlx5_1`.",
         NET_IB_SOURCE,
     ),
     KnownLine(
@@ -206,9 +206,9 @@ FAILURES = (
     KnownLine(
         "CrashInProxy", "failure", "nccl", "ncclProxyServiceUDS", None,
         "PC: @     0x7ff94e269506  (unknown)  ncclProxyServiceUDS()",
-        "NCCL crashed after one of its calls had failed.",
-        "Read the NCCL WARN lines above this line, and those of all other ranks. A known cause is "
-        "memory that could not be registered, since IPC_LOCK was missing.",
+        "NCCL crashed after an earlier error.",
+        "Read the NCCL WARN lines above this line, and those in the logs of all other ranks. A "
+        "known cause is memory that could not be registered, since IPC_LOCK was missing.",
         "a published report on vLLM over InfiniBand",
     ),
     KnownLine(
@@ -230,7 +230,7 @@ FAILURES = (
         "HcasNotConnected", "failure", "gid", "Unable to Connect the HCA's through the link", None,
         "Unable to Connect the HCA's through the link",
         "The two ends of perftest could not connect their queue pairs. On RoCE, perhaps the GID "
-        "does not belong to this network namespace.",
+        "does not belong to the pod's network namespace.",
         "On RoCE, attach one of the fabric's secondary networks to the pod, set hostNetwork: "
         "true, or choose another GID (-x). On InfiniBand, check that both ends are on the same "
         "fabric.",
@@ -239,7 +239,7 @@ FAILURES = (
     KnownLine(
         "GidUnreadable", "failure", "gid", "read sgid of index", None,
         "can't read sgid of index 3",
-        "The port has no GID with the requested index in this network namespace.",
+        "The port has no GID with the requested index in the pod's network namespace.",
         "On RoCE, attach one of the fabric's secondary networks to the pod, or set "
         "hostNetwork: true. Then choose a GID that show_gids lists in the pod.",
         "rdma-core, libibverbs/examples/rc_pingpong.c",
@@ -312,7 +312,8 @@ FAILURES = (
         re.compile(r"unrecognized argument (?:mca|x|allow-run-as-root)\b"),
         "[mpiexec@node-0] match_arg (lib/utils/args.c:166): unrecognized argument mca",
         "This mpirun belongs to MPICH or Intel MPI, but was given an option of Open MPI.",
-        "Remove -mca, -x and --allow-run-as-root, or use an image with Open MPI.",
+        "If the program needs Open MPI, use an image with Open MPI. Otherwise, remove -mca, -x "
+        "and --allow-run-as-root from the command.",
         "output of MPICH 5.0 and Intel MPI 2021.18",
     ),
     KnownLine(

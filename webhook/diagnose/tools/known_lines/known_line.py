@@ -16,12 +16,13 @@ LAYERS: tuple[Layer, ...] = get_args(Layer)
 NET_IB_SOURCE = "nccl, src/transport/net_ib"
 #: The remedy of several rows: the limit on locked memory is too low.
 LIFT_MEMLOCK = (
-    "Run the process as root with the capability IPC_LOCK, or raise the limit on locked memory, "
-    "for example with LimitMEMLOCK=infinity for the node's containerd."
+    "Run the process as root with the capability IPC_LOCK. If that is not possible, ask the "
+    "cluster administrator to raise the limit on locked memory, for example with "
+    "LimitMEMLOCK=infinity in the systemd unit of the node's containerd."
 )
 #: The meaning of two rows, and their remedy.
 KILLED_BY_SIGNAL = (
-    "SIGKILL ended a process. A possible cause is that the container's memory, including "
+    "A process was killed by SIGKILL. A possible cause is that the container's memory, including "
     "registered memory, exceeded the memory limit."
 )
 CHECK_OOM_KILLED = (

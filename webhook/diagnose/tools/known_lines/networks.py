@@ -35,8 +35,8 @@ TRANSPORTS = (
         "ChannelsOverSockets", "transport", "nccl", "via NET/Socket", None,
         "node-0:528:528 [0] NCCL INFO Channel 00/0 : 7[3] -> 0[0] [receive] via NET/Socket/0",
         "NCCL's channels to other nodes use TCP sockets, not RDMA.",
-        f"{_LOOK_EARLIER} If there is no such line, check NCCL_DEBUG_SUBSYS: if this variable is "
-        "set, it must include INIT, NET and ENV, or NCCL does not write those lines.",
+        f"{_LOOK_EARLIER} If there is no such line and NCCL_DEBUG_SUBSYS is set, check that it "
+        "includes INIT, NET and ENV: otherwise, NCCL does not write such lines.",
         "nccl, src/transport/net.cc", rdma=False,
     ),
     KnownLine(
@@ -57,7 +57,7 @@ TRANSPORTS = (
         "LibfabricOverRdma", "transport", "nccl", "NET/OFI Selected ",
         re.compile(rf"NET/OFI Selected [Pp]rovider is (?!{_TCP_PROVIDER})\w"),
         "node-0:22:22 [0] NCCL INFO NET/OFI Selected provider is efa, fabric is efa-direct",
-        "NCCL's plugin for libfabric uses a provider with RDMA.",
+        "NCCL's plugin for libfabric uses an RDMA provider.",
         "", _PROVIDER_SOURCE, rdma=True,
     ),
     KnownLine(
@@ -65,8 +65,8 @@ TRANSPORTS = (
         re.compile(rf"NET/OFI Selected [Pp]rovider is {_TCP_PROVIDER}"),
         "node-0:22:22 [0] NCCL INFO NET/OFI Selected Provider is tcp;ofi_rxm (found 1 nics)",
         "NCCL's plugin for libfabric uses TCP, not RDMA.",
-        "Remove FI_PROVIDER from the container's env and command. If FI_PROVIDER is not set, "
-        "libfabric found no RDMA device in the container: request the RDMA resource of the fabric.",
+        "If FI_PROVIDER is set in the container's env or command, remove it. Otherwise, libfabric "
+        "found no RDMA device in the container: request the RDMA resource of the fabric.",
         _PROVIDER_SOURCE, rdma=False,
     ),
     KnownLine(
@@ -118,9 +118,9 @@ SLOWER = (
         "node-0:14213:14219 [0] NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'",
         "NCCL uses RDMA, but copies each message through the node's memory, since GPUDirect "
         "RDMA is off for the NIC that the line names.",
-        "Ask the cluster administrator whether nvidia-peermem is loaded or DMA-BUF is available "
-        "on the node. If the line gives a distance, the GPU and the NIC are farther apart than "
-        "NCCL_NET_GDR_LEVEL allows, and the copying is expected.",
+        "If the line gives a distance, the GPU and the NIC are farther apart than "
+        "NCCL_NET_GDR_LEVEL allows, and no action is needed. Otherwise, ask the cluster "
+        "administrator whether nvidia-peermem is loaded or DMA-BUF is available on the node.",
         NET_IB_SOURCE,
     ),
 )  # fmt: skip

@@ -22,8 +22,8 @@ _GPU_MEMORY = (
     "passthrough mode (iommu=pt)"
 )
 _LOST_PACKETS = (
-    "use devices on different networks{variable}, or the network may lose packets (RoCE without "
-    "flow control)."
+    "use devices on the same network{variable} and, on RoCE, that flow control is on, since the "
+    "network may lose packets without it."
 )
 
 
@@ -73,8 +73,8 @@ _CAUSES = (
     _Cause(
         10, "REM_ACCESS", "RemoteAccess",
         "The other node refused access to its memory (status 10, remote access).",
-        "Run both ends with the same options: a server without -a has no memory for large "
-        f"messages. If the other end uses --use_cuda, {_GPU_MEMORY} on its node.",
+        "Run both ends with the same options: a server without -a reserves too little memory for "
+        f"a client with -a. If the other end uses --use_cuda, {_GPU_MEMORY} on its node.",
         f"Check that NCCL_IB_HCA names only devices of the fabric. On the other node, "
         f"{_GPU_MEMORY}.",
     ),
@@ -91,9 +91,9 @@ _CAUSES = (
         12, "RETRY_EXC", "Unanswered",
         "The other node did not answer an RDMA transfer in time (status 12, retries exceeded).",
         "Read the output of perftest on the other side first: that process may have exited. If it "
-        f"is still running, the two sides may {_LOST_PACKETS.format(variable='')}",
+        f"is still running, check that the two sides {_LOST_PACKETS.format(variable='')}",
         "Read the log of the other rank first: that rank may have exited. If it is still running, "
-        f"the two ranks may {_LOST_PACKETS.format(variable=' (compare NCCL_IB_HCA)')}",
+        f"check that the two ranks {_LOST_PACKETS.format(variable=' (compare NCCL_IB_HCA)')}",
     ),
     _Cause(
         13, "RNR_RETRY_EXC", "ReceiverNotReady",

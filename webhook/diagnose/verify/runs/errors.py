@@ -15,12 +15,13 @@ from webhook.model.names import counted
 INTERRUPTED = Code(
     "Interrupted",
     "The run was interrupted.",
-    "Run the command again, which measures all pairs of nodes.",
+    "Run the command again; it measures all pairs of nodes anew.",
 )
 NOT_CALLED = Code(
     "NotCalled",
     "The webhook was not called for a pod, so the run ended.",
-    'Check that the namespace has the label rdma.lab/enable: "true".',
+    'Check that the namespace of the run has the label rdma.lab/enable: "true", and run the '
+    "command again.",
 )
 NO_RDMA = Code(
     "NoRdma",
@@ -30,8 +31,8 @@ NO_RDMA = Code(
 POD_REJECTED = Code(
     "PodRejected",
     "The API server did not create a pod, for instance because of a quota, a policy or a webhook.",
-    "Correct the problem that the message reports, for instance in a quota, a policy, an "
-    "annotation of the pod or a webhook.",
+    "Correct the problem that the message reports, for instance in a webhook, a quota, a policy "
+    "or the pod's annotations.",
 )
 NOT_STARTED = Code(
     "NotStarted",
@@ -46,8 +47,8 @@ NOT_ENDED = Code(
 POD_GONE = Code(
     "PodGone",
     "A pod of the run was deleted, but not by the run.",
-    "Find out what deletes pods in the namespace: a user, a controller, `kubectl drain`, or the "
-    "scheduler in favor of a pod of higher priority. Then run the command again.",
+    "Find out what deletes pods in the namespace: a user, a controller, `kubectl drain`, or "
+    "preemption by a pod with a higher priority. Then run the command again.",
 )
 LOG_UNREADABLE = Code(
     "LogUnreadable",

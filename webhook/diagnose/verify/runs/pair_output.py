@@ -20,8 +20,8 @@ from webhook.model.finding import Code, Finding
 
 TIMED_OUT = Code(
     "TimedOut",
-    "A program of a run printed no result within --seconds plus half a minute.",
-    "Read the output of both ends, which --logs DIR saves.",
+    "A benchmark printed no result within the time given by --seconds plus 30 seconds.",
+    "Run the command again with --logs DIR, and read the output of both ends in DIR.",
 )
 NO_PERFTEST = Code(
     "NoPerftest",
