@@ -15,7 +15,8 @@ from tests.e2e.documents import Document, apply
 from tests.waiting import until
 
 APPLY = (
-    "Apply the webhook's manifests again (kubectl apply -k or helm upgrade, docs/installation.md)."
+    "Apply the webhook's manifests again (kubectl apply -k or helm upgrade; see "
+    "docs/installation.md)."
 )
 BINDING = f"validatingadmissionpolicybinding/{NAME}-guard-lease"
 _EMPTIED = [{"op": "remove", "path": "/webhooks/0/clientConfig/caBundle"}]
@@ -146,8 +147,8 @@ def test_an_emptied_ca_bundle(webhook: Webhook) -> None:
         webhook.cluster.kubectl("patch", CONFIGURATION, *patch)
         answer = check(webhook)
     remedy = (
-        "Run `rdma-webhook certs status`, which shows the CAs in caBundle and in the Secret; with "
-        "cert-manager, look at its CA injector."
+        "Run `rdma-webhook certs status`, which shows the CAs in caBundle and in the Secret. If "
+        "cert-manager sets caBundle, read the log of its CA injector instead."
     )
     assert (answer.code, problems(answer)) == (1, [("error", "OtherCaBundle", remedy)])
 

@@ -112,10 +112,9 @@ def test_a_usable_file_may_have_more_warnings_than_are_shown() -> None:
 def test_several_rivals_are_reported_once() -> None:
     """A fabric that shares its GPU resource with many has one finding, which names the first."""
     remedy = (
-        "in both fabrics, set gpuProducts to different products, or the same key of nodeLabels to "
-        "different values"
+        "in the two fabrics, set gpuProducts or the same key of nodeLabels to different values; "
+        "or, if their nodes have the same labels, set defaults.fabric to one of the two fabrics"
     )
-    remedy += "; or set defaults.fabric to one of the two"
     shared = "nvidia.com/gpu also belongs to fabric 'a'"
     messages = [message for _, _, message in findings(text(*(fabric(name) for name in "abc")))]
     assert messages == [

@@ -122,7 +122,7 @@ def test_a_code_that_denies_a_pod_only_if_configured() -> None:
 )
 def test_a_code_that_also_warns(code: str, by_mutation: bool) -> None:
     """A mutation may report it for a pod whose verdict is another."""
-    assert ("If only a mutation reports this code" in explain_code(code).effect) == by_mutation
+    assert ("If a mutation reports this code" in explain_code(code).effect) == by_mutation
 
 
 def test_a_code_of_two_tools() -> None:

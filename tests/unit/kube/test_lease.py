@@ -12,9 +12,9 @@ from webhook.kube.lease import HELD_SECONDS, LEASE_SECONDS, RENEW_SECONDS, RETRY
 
 PATH = "/apis/coordination.k8s.io/v1/namespaces/rdma-webhook/leases/status"
 GONE = (
-    "the Lease rdma-webhook/status does not exist; apply the webhook's manifests again "
-    "(kubectl apply -k or helm upgrade, docs/installation.md), since the webhook has no right to "
-    "create it"
+    "the Lease rdma-webhook/status does not exist; apply the webhook's manifests again (kubectl "
+    "apply -k or helm upgrade; see docs/installation.md), since the webhook has no right to create "
+    "it"
 )
 FIELDS = {"holderIdentity", "leaseDurationSeconds", "acquireTime", "renewTime"}
 TIME = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")

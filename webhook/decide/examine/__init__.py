@@ -43,8 +43,7 @@ MIRROR_POD = Reason(
 )
 WINDOWS_POD = Reason(
     "WindowsPod",
-    "The pod runs on Windows, where Linux capabilities are invalid, so the webhook does not equip "
-    "it for RDMA.",
+    "The pod runs on Windows, where Linux capabilities are invalid.",
     remedy="Run the job in a Linux container.",
     rdma="no",
 )

@@ -49,7 +49,10 @@ def _waits_for_end(evidence: PodEvidence, name: str, running: Running) -> Findin
     since = f", which has been running since {start}" if start else ""
     text = f"The pod's containers wait for its init container {name}{since}."
     commands = log_commands(evidence, name, previous=False)
-    remedy = f"{commands} If it waits for another pod, look at that one."
+    remedy = (
+        f"{commands} If the init container waits for another pod, run `rdma-webhook why` for that "
+        "pod."
+    )
     return WAITS_FOR_INIT_CONTAINER.finding("error", text, remedy)
 
 

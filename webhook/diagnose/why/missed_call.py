@@ -250,7 +250,7 @@ def _unanswered_call(evidence: PodEvidence) -> Iterator[Finding]:
     elif _has_older_prerequisites(evidence):
         text = (
             "No: the annotation, the label of its namespace and the webhook configuration are "
-            "older than the pod. Probably, the webhook did not respond when the pod was created, "
+            "older than the pod. The webhook probably did not respond when the pod was created, "
             "while its failurePolicy was Ignore."
         )
         yield not_called_finding(DID_NOT_ANSWER, text)

@@ -144,8 +144,8 @@ def _missing_claim(claim: MissingClaim) -> Finding:
     )
     action = "Once the claim is gone, create it again" if claim.is_ending else "Create the claim"
     remedy = (
-        f"{action}; the pod then starts automatically. Or create the pod again with a different "
-        "resourceClaimName in its resourceClaims."
+        f"{action}; the pod then starts automatically. If the claim's name is wrong, create the "
+        "pod again with the right resourceClaimName in its resourceClaims."
     )
     return CLAIM_MISSING.finding("error", text, remedy)
 

@@ -82,7 +82,8 @@ def _missing(claim: UnmountableClaim) -> Finding:
     is_ending = claim.state == "ending"
     action = "Once the claim is gone, create it again" if is_ending else "Create the claim"
     remedy = (
-        f"{action}; the pod then starts automatically. Or correct claimName in the pod template."
+        f"{action}; the pod then starts automatically. If claimName is wrong, correct it in the "
+        "pod template."
     )
     return VOLUME_CLAIM_MISSING.finding("error", text, remedy)
 

@@ -74,7 +74,8 @@ def test_the_remedy_fits_the_obstacle(manifest: PodManifest, remedy: str) -> Non
     assert limited.startswith(remedy)
     assert unknown == (
         f"{limited} If the nodes already raise memlock, ask the cluster administrator to set "
-        "`memlock: unlimited` or `memlock: nri` in the configuration."
+        "`defaults.memlock` in the configuration: to unlimited if LimitMEMLOCK=infinity raises it, "
+        "to nri if the NRI ulimit-adjuster does."
     )
 
 

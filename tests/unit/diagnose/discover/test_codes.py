@@ -178,7 +178,7 @@ def test_a_fault_has_its_code(faulty: Faulty) -> None:
     [
         ([down("mlx5_0", physical_state="Disabled")], "Enable the port (ibportstate or mlxlink)"),
         ([down("mlx5_0", physical_state="Polling")], "The port finds no link partner: check"),
-        ([down("mlx5_0")], "Check the cable, the transceiver and the switch port; then"),
+        ([down("mlx5_0")], "Check the cable, the transceiver and the switch port. Once"),
         ([ethernet("mlx5_0", netdevs=("ens1",)), _gid()], "Give ens1 an IP address."),
         ([ethernet("mlx5_0"), _gid()], "Give the network interface of the port an IP address."),
         ([port("mlx5_0"), down("mlx5_1")], "If the fabric is meant to use it, connect it on"),

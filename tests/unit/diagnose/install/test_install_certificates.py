@@ -15,11 +15,12 @@ from webhook.model.finding import Finding
 MUTATING = "MutatingWebhookConfiguration zz-rdma-webhook"
 VALIDATING = "ValidatingWebhookConfiguration rdma-webhook"
 BUNDLE_REMEDY = (
-    "Run `rdma-webhook certs status`, which shows the CAs in caBundle and in the Secret; with "
-    "cert-manager, look at its CA injector."
+    "Run `rdma-webhook certs status`, which shows the CAs in caBundle and in the Secret. If "
+    "cert-manager sets caBundle, read the log of its CA injector instead."
 )
 EXPIRY_REMEDY = (
-    "Read the line `certificate` of the replica's /readyz, and its log: they give the reason."
+    "Read the line `certificate` of the replica's /readyz, and the replica's log, which give the "
+    "reason."
 )
 ADDRESS = "10.0.0.7:8443"
 VERIFIED = f"the certificate at {ADDRESS} is verified with caBundle and is valid"
@@ -97,8 +98,8 @@ def test_an_unusable_secret(installation: Installation) -> None:
     """The sentence is that of `certs status`; nothing is said about the end of the CA."""
     change(installation, secret_problem="there is no CA in the Secret", ca_not_after=None)
     remedy = (
-        "Wait a few seconds, since the replicas usually repair the Secret. If they do "
-        "not, see docs/certificates.md, What can go wrong."
+        "Wait a few seconds, since the replicas usually repair the Secret. If they do not, see "
+        '"What can go wrong" in docs/certificates.md.'
     )
     text = "there is no CA in the Secret"
     assert installation.findings() == [Finding("error", "CaSecretUnusable", text, remedy)]
@@ -126,7 +127,11 @@ def test_a_certificate_that_is_not_trusted(installation: Installation) -> None:
     """It is an error, with the reason of the handshake."""
     served = ServedCertificate(ADDRESS, "certificate has expired", True)
     change(installation, served=(served, *installation.certificates.served))
-    remedy = "Run `rdma-webhook certs status`, which shows the CAs and the certificates."
+    remedy = (
+        "Run `rdma-webhook certs status`, which shows what is wrong with each certificate. If "
+        "another program, such as cert-manager, issues the certificates, run `rdma-webhook certs "
+        "verify` instead."
+    )
     text = f"{ADDRESS}: certificate has expired"
     assert installation.findings() == [Finding("error", "CertificateNotTrusted", text, remedy)]
 

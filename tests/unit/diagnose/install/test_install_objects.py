@@ -11,10 +11,11 @@ from webhook.model.finding import Finding
 from webhook.model.names import uncapitalized
 
 APPLY = (
-    "Apply the webhook's manifests again (kubectl apply -k or helm upgrade, docs/installation.md)."
+    "Apply the webhook's manifests again (kubectl apply -k or helm upgrade; see "
+    "docs/installation.md)."
 )
 RESTORE = (
-    f"{APPLY} If that does not undo the change, delete the webhook configuration, and apply the "
+    f"{APPLY} If that does not correct the webhook configuration, delete it, and apply the "
     "manifests once more."
 )
 DEFINITION = "CustomResourceDefinition fabricconfigurations.rdma.lab"
@@ -194,9 +195,9 @@ def test_a_replica_that_waits_for_its_image(installation: Installation) -> None:
 
 
 _ROLLOUT_REMEDY = (
-    "Wait for `kubectl -n rdma-webhook rollout status deployment/rdma-webhook`. If the "
-    "rollout does not complete, find the reason with `kubectl -n rdma-webhook describe pods "
-    "--show-events`."
+    "Wait for the rollout to complete: `kubectl -n rdma-webhook rollout status "
+    "deployment/rdma-webhook`. If it does not complete, find the reason with `kubectl -n "
+    "rdma-webhook describe pods --show-events`."
 )
 
 
@@ -237,8 +238,9 @@ def test_a_service_that_selects_nothing(installation: Installation, slices: Any)
     installation.slices["items"] = slices
     text = "Service rdma-webhook has no ready endpoints, although replicas are ready"
     remedy = (
-        "Compare the selector of the Service with the labels of the pods, or apply the webhook's "
-        "manifests again (kubectl apply -k or helm upgrade, docs/installation.md)."
+        "Compare the selector of the Service with the labels of the replicas' pods. If they do "
+        "not match, apply the webhook's manifests again (kubectl apply -k or helm upgrade; see "
+        "docs/installation.md)."
     )
     assert installation.findings() == [Finding("error", "NoEndpoints", text, remedy)]
 

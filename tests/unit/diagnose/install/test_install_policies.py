@@ -12,7 +12,8 @@ from webhook.model.finding import Finding
 from webhook.text.readiness import ReadinessCheck
 
 APPLY = (
-    "Apply the webhook's manifests again (kubectl apply -k or helm upgrade, docs/installation.md)."
+    "Apply the webhook's manifests again (kubectl apply -k or helm upgrade; see "
+    "docs/installation.md)."
 )
 REFUSED = (
     "in the last hour, the API server refused the dry runs in which {} tried to change a field "

@@ -13,12 +13,12 @@ from webhook.text.readiness import ReadinessCheck
 
 GUARD = ReadinessCheck("guard", True, "this account may change at most caBundle")
 NOT_READY = (
-    "Correct the problem that the line of the check reports. docs/operation.md explains the "
-    "checks under /healthz and /readyz."
+    'Correct the problem that the message reports. For the meaning of the check, see "/healthz '
+    'and /readyz" in docs/operation.md.'
 )
 NOT_REPORTED = (
-    "Read the log of the replica, which may be unable to write the status, and check the clock of "
-    "its node."
+    "Read the replica's log to find out whether the replica can write the status, and check the "
+    "clock of its node."
 )
 DIFFER = (
     "After a change, wait a few seconds. If the difference remains, read the line `configuration` "

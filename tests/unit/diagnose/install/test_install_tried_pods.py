@@ -75,7 +75,7 @@ def test_a_missing_namespace(installation: Installation) -> None:
             "error",
             "NamespaceMissing",
             "namespace other does not exist",
-            "Pass a namespace that exists to --try.",
+            "Pass an existing namespace to --try.",
         )
     ]
     assert installation.created == []
@@ -106,7 +106,8 @@ def test_a_pod_that_is_not_patched(installation: Installation) -> None:
     text = "a pod that opts in has no rdma.lab/status after a dry run in lab"
     remedy = (
         "Correct the problems that check-install reports about the webhook configuration and the "
-        "certificates. If it reports none, create a pod, and run `rdma-webhook why` on it."
+        "certificates. If it reports none, create a pod that opts in, and run `rdma-webhook why` "
+        "on it."
     )
     assert installation.findings("lab") == [Finding("error", "PodNotPatched", text, remedy)]
 
@@ -123,8 +124,9 @@ def test_a_pod_that_the_webhook_rejects(installation: Installation, message: str
     installation.pod_answers[True] = rejected(message)
     text = f"a pod that opts in was rejected: {message}"
     remedy = (
-        "Correct the problem that the message reports. If the call failed, correct the problems "
-        "that check-install reports about the Deployment, the Service and the certificates."
+        "If the webhook denied the pod, correct the problem that the message reports. If the API "
+        "server could not call the webhook, correct the problems that check-install reports about "
+        "the Deployment, the Service and the certificates."
     )
     assert installation.findings("lab") == [Finding("error", "PodRejected", text, remedy)]
 

@@ -247,7 +247,7 @@ def test_a_command_that_turns_rdma_off() -> None:
         (
             "NET/OFI Selected Provider is tcp;ofi_rxm\n",
             "NCCL's plugin for libfabric uses TCP, not RDMA.",
-            "Remove FI_PROVIDER",
+            "If FI_PROVIDER is set",
         ),
         (
             "via NET/Socket/0\nNCCL_IB_DISABLE set by environment to 1.\n",

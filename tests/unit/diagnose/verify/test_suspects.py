@@ -215,7 +215,7 @@ def test_two_bad_nodes_alone() -> None:
         "Bad measurements of a → b, b → a (2 warnings). Too few other pairs were measured to "
         "show whether a node or the path is at fault."
     )
-    assert suspect.remedy.endswith("use --all-pairs, or more nodes in --nodes.")
+    assert suspect.remedy.endswith("if --nodes lists only a few nodes, add more.")
 
 
 def test_a_known_cause() -> None:

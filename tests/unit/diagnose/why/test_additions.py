@@ -217,7 +217,9 @@ def test_a_node_label() -> None:
     own = explain_with(pod, KNOWN_CONFIGURATION, other_mutators=HARDENING)
     assert own.answer.remedy.startswith("Correct the pod's nodeSelector")
     remedies = {finding.code: finding.remedy for finding in chapter_findings(own, "applied")}
-    assert remedies["SelectorUnknown"].startswith("Correct the label in the nodeSelector")
+    assert remedies["SelectorUnknown"].startswith(
+        "If `kubectl get nodes --show-labels` shows no node"
+    )
 
 
 def test_the_message_of_the_verdict_is_left_out() -> None:

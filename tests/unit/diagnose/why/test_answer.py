@@ -63,8 +63,8 @@ IDLE = ContainerProcesses("main")
             "MemlockUnknown",
             "unsure",
             (
-                "RDMA over v100-ib is not certain: a container has no effective IPC_LOCK, and "
-                "whether the nodes raise memlock is unknown."
+                "RDMA over v100-ib is not certain: a container lacks IPC_LOCK, or IPC_LOCK "
+                "has no effect there, and whether the nodes raise memlock is unknown."
             ),
         ),
         (

@@ -122,7 +122,7 @@ def test_a_node_of_another_fabric() -> None:
         "NodeOutsideFabric",
         "No RDMA: the pod is on node node-1, which belongs to h100-roce, not to fabric v100-ib.",
     )
-    assert explanation.answer.remedy.startswith("Once nodes of the fabric take pods")
+    assert explanation.answer.remedy.startswith("Once a node of the fabric can run the pod")
     remarks = [finding.code for finding in chapter_findings(explanation, "applied")]
     assert "SelectorUnknown" in remarks
 

@@ -421,8 +421,8 @@ def test_a_launcher_is_compared_too() -> None:
             KNOWN_CONFIGURATION,
             (
                 "RDMA over v100-ib is not certain: container trainer does not run as root; it "
-                "needs nodes with LimitMEMLOCK=infinity. A container has no effective IPC_LOCK, "
-                "and whether the nodes raise memlock is unknown."
+                "needs nodes with LimitMEMLOCK=infinity. A container lacks IPC_LOCK, or IPC_LOCK "
+                "has no effect there, and whether the nodes raise memlock is unknown."
             ),
         ),
     ],

@@ -100,8 +100,8 @@ def test_another_refusal() -> None:
     assert finding.code == "FailedCreate"
     assert finding.text == f"Job a has no pods; it could not create one: {DENIED}"
     assert finding.remedy == (
-        "Correct the problem that the message reports. If that is in the pod template, delete "
-        "Job a and create it again: a Job's template cannot be changed. Otherwise, the Job "
+        "Correct the problem that the message reports. If that is in the pod template, "
+        "delete Job a and create it again: a Job's template cannot be changed. Otherwise, the Job "
         "creates the pod automatically."
     )
     assert refused(DENIED, "StatefulSet").remedy == (
@@ -377,7 +377,7 @@ def test_a_job_that_took_too_long() -> None:
         == "Raise activeDeadlineSeconds, or remove it. Then create the controller again."
     )
     (finding,) = now("Job", status={"conditions": [late | {"reason": "BackoffLimitExceeded"}]})
-    assert finding.remedy.startswith("Read in its conditions (kubectl describe)")
+    assert finding.remedy.startswith("Read the controller's conditions with `kubectl describe`")
 
 
 def test_commands_in_remedies() -> None:
@@ -578,7 +578,7 @@ def test_a_job_of_another_controller() -> None:
             "a.example/b)."
         ),
     )
-    assert finding.remedy.startswith("Check that the controller in spec.managedBy is installed")
+    assert finding.remedy.startswith("Check that the controller that spec.managedBy names")
     child = controller("Job", "a-1", spec={"managedBy": "kueue.x-k8s.io/multikueue"})
     (finding,) = now("CronJob", child)
     assert "CronJob a has no pods, since Job a-1 is left" in finding.text

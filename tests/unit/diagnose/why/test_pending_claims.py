@@ -98,8 +98,8 @@ def test_claims_that_are_missing() -> None:
         "report the problem."
     )
     assert findings[0].remedy == (
-        "Create the claim; the pod then starts automatically. Or create the pod again with a "
-        "different resourceClaimName in its resourceClaims."
+        "Create the claim; the pod then starts automatically. If the claim's name is wrong, "
+        "create the pod again with the right resourceClaimName in its resourceClaims."
     )
     assert "its ResourceClaim yours is being deleted." in findings[1].text
     assert findings[1].remedy.startswith("Once the claim is gone, create it again; the pod then ")
@@ -118,7 +118,7 @@ def test_claims_that_are_not_made_yet() -> None:
     assert (finding.code, finding.level) == ("ClaimNotCreated", "error")
     assert finding.text == "The pod is pending: Kubernetes has not created all of its claims yet."
     assert "ResourceClaimTemplate (rdma-nics): `kubectl get resourceclaimtem" in finding.remedy
-    assert finding.remedy.endswith("so creating the pod again is quicker.")
+    assert finding.remedy.endswith("growing intervals of up to 17 minutes.")
 
 
 def test_a_template_that_is_missing() -> None:

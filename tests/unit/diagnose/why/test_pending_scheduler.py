@@ -57,7 +57,7 @@ def test_a_scheduler_that_does_not_exist() -> None:
         "The pod is pending: the scheduler volcano has not looked at it. There may be no such "
         "scheduler."
     )
-    assert "Correct schedulerName" in finding.remedy
+    assert "correct schedulerName" in finding.remedy
     strangers = (
         UnfinishedPod("lab/a", node="n", scheduler="other"),
         UnfinishedPod("lab/b", "", "", "volcano"),

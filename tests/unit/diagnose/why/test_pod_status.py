@@ -407,7 +407,7 @@ def test_a_node_that_a_file_lacks() -> None:
         (
             "plugin type failed",
             "",
-            "Correct the pod as the message says, or ask",
+            "If the message blames the pod, correct the pod.",
         ),
     ],
     ids=["secret", "hostPath", "containerd", "CRI-O", "other"],
@@ -649,7 +649,7 @@ def test_an_init_container_that_runs() -> None:
         f"{EARLIER}."
     )
     assert finding.remedy.startswith("Read its log: `kubectl logs train-0 -n lab -c wait`. ")
-    assert finding.remedy.endswith(" If it waits for another pod, look at that one.")
+    assert finding.remedy.endswith(" run `rdma-webhook why` for that pod.")
     assert not explain(pod).well
     assert "RDMA. But it does not run yet: The pod's containers wait" in explain(pod).answer.text
     running["state"] = {"running": {}}

@@ -71,7 +71,7 @@ def test_a_code_says_what_it_means_and_what_to_do() -> None:
         explain(pod_in_cluster(status(warned=["GuaranteedLost"]))), "applied"
     )[1:]
     assert finding.text == (
-        "Without the limit, the pod is Burstable: it gets no exclusive CPUs and no "
+        "Without a memory limit, the pod is Burstable: it gets no exclusive CPUs and no "
         "NUMA-aligned memory."
     )
     assert (finding.level, finding.remedy) == ("unsure", REASONS["GuaranteedLost"][0].reason.remedy)

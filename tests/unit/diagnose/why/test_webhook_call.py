@@ -254,7 +254,7 @@ def test_a_status_that_proves_nothing(
             {"namespace": namespace(), "webhooks": IGNORING},
             "DidNotAnswer",
             "the webhook did not respond when the pod was created. With failurePolicy: Ignore",
-            "Ask the cluster administrator whether the webhook is ready",
+            "Ask the cluster administrator to check that the webhook is ready",
         ),
         (
             pod_without_call(),
@@ -486,12 +486,12 @@ def test_all_that_is_needed_was_there() -> None:
     assert (finding.code, finding.level) == ("DidNotAnswer", "error")
     assert finding.text == (
         "No: the annotation, the label of its namespace and the webhook configuration are older "
-        "than the pod. Probably, the webhook did not respond when the pod was created, while its "
+        "than the pod. The webhook probably did not respond when the pod was created, while its "
         "failurePolicy was Ignore."
     )
     assert finding.remedy == (
-        "Ask the cluster administrator whether the webhook is ready (`rdma-webhook "
-        "check-install`), and create the pod again."
+        "Ask the cluster administrator to check that the webhook is ready (`rdma-webhook "
+        "check-install`). Then create the pod again."
     )
     old = namespace()
     del old["metadata"]["managedFields"]

@@ -25,8 +25,8 @@ from webhook.serve.state import State
 
 MAY = "this account may change more than caBundle of"
 APPLY = (
-    "apply the webhook's manifests again (kubectl apply -k or helm upgrade, docs/installation.md), "
-    "which contain the policy rdma-webhook-guard and its binding"
+    "apply the webhook's manifests again (kubectl apply -k or helm upgrade; see "
+    "docs/installation.md), which contain the policy rdma-webhook-guard and its binding"
 )
 BOTH_CONFIGURATIONS = f"{MUTATING} and {VALIDATING}"
 

@@ -28,10 +28,11 @@ CALLED = Condition(
     "The API server calls the webhook for pods that opted in, and for this object.",
 )
 APPLY = (
-    "apply the webhook's manifests again (kubectl apply -k or helm upgrade, docs/installation.md)."
+    "apply the webhook's manifests again (kubectl apply -k or helm upgrade; see "
+    "docs/installation.md)."
 )
 RESTORE = (
-    f"{APPLY} If that does not undo the change, delete the webhook configuration, and apply the "
+    f"{APPLY} If that does not correct the webhook configuration, delete it, and apply the "
     "manifests once more."
 )
 MUTATING = "MutatingWebhookConfiguration zz-rdma-webhook"

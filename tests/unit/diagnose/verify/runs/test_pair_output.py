@@ -108,7 +108,7 @@ def test_the_lower_layer_of_both_ends(
             "rdma-verify: 'ib_write_bw' on mlx5_0 ended with exit code 137\n",
             "error",
             "ExitCode137",
-            "SIGKILL ended a process. A possible cause",
+            "A process was killed by SIGKILL. A possible cause",
         ),
         (
             "rdma-verify: 'ib_write_bw' on mlx5_0 ended with exit code 139\n",
