@@ -83,7 +83,7 @@ def test_headings_are_in_order(visit: Visit) -> None:
 def test_print(visit: Visit) -> None:
     """On paper there is no form, and everything is unfolded."""
     visit.preview(SEVERAL)
-    skipped = visit.result.get_by_text("the fabric has no networks")
+    skipped = visit.result.get_by_text("the fabric has no network to attach")
     expect(skipped).to_be_hidden()
     visit.page.emulate_media(media="print")
     expect(skipped).to_be_visible()

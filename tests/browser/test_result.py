@@ -380,7 +380,7 @@ def test_outcomes(visit: Visit) -> None:
     expect(section.get_by_role("listitem").first).to_have_text(
         "would applyipc-lockadded capability IPC_LOCK, so that memory can be registered · trainer"
     )
-    skipped = section.get_by_text("the fabric has no networks")
+    skipped = section.get_by_text("the fabric has no network to attach")
     expect(skipped).to_be_hidden()
     section.get_by_text("Nothing to do or skipped").click()
     expect(skipped).to_be_visible()

@@ -113,7 +113,7 @@ def test_a_takeover_of_client_side_applies_is_explained_and_undone(webhook: Webh
     assert (
         "Warning: spec.fabrics: field manager team removes north, south, since the file just "
         "applied does not contain them, and this manager owned them, perhaps because kubectl "
-        "transferred them from a client-side apply. To undo the removal, apply"
+        "transferred them from a client-side apply. To undo the removal, run"
     ) in printed
     assert "[FabricsRemovedByApply]" in printed
     for text, manager in ((first, "own"), (second, "team"), (first, "own")):

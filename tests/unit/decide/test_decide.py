@@ -25,7 +25,7 @@ from webhook.decide import VOCABULARY, decide
 from webhook.decide.analysis import DecisionInput
 from webhook.decide.examine.foreign_nic import FOREIGN_REMEDY
 from webhook.decide.mutations import MUTATIONS
-from webhook.decide.reasons import FACTS_UNKNOWN, NOT_OPTED_IN
+from webhook.decide.reasons import NOT_OPTED_IN
 from webhook.model.annotations import MAX_ANNOTATIONS_SIZE, MAX_STATUS_LENGTH, STATUS_ANNOTATION
 from webhook.model.claims import ClaimFacts
 from webhook.model.decision import REQUEST_CHECK, Decision
@@ -560,7 +560,10 @@ def test_an_unknown_namespace_is_warned_of() -> None:
             "",
             "warned",
             "NamespaceUnknown",
-            FACTS_UNKNOWN.clause.replace("the namespace", "namespace lab"),
+            (
+                "nothing is known about namespace lab, so memory limits stay and its "
+                "rdma.lab/fabric is ignored"
+            ),
         )
     ]
     assert status(decision)["warned"] == ["NamespaceUnknown"]

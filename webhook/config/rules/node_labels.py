@@ -96,7 +96,7 @@ def pin_without_labels(fabric: FabricEntry) -> Iterator[Violation]:
 def selector_without_pin(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a fabric that has a `nodeSelector`, which has no effect without `pin: always`.
 
-    A warning: the `nodeSelector` has no effect without `pin: always`.
+    A warning: pods are placed as if the fabric had no `nodeSelector`.
     """
     if fabric.pin == "never" and fabric.node_selector:
         yield Violation(("nodeSelector",), "nodeSelector has no effect if pin is never")

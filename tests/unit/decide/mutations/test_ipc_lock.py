@@ -328,7 +328,7 @@ def test_an_annotation_has_its_limits() -> None:
         assert bool(ulimits(manifest)) is fits
         warned = [] if fits else [(name, "warned", "MemlockNotRaised", message)]
         assert outcomes_of(decide_on(manifest, cluster), NAME)[1:] == warned
-    assert "a name of at most 53 characters" in NOT_RAISED.remedy
+    assert "name has more than 53 characters" in NOT_RAISED.remedy
     full = secured({"runAsUser": 1000})
     full["metadata"]["annotations"]["note"] = "x" * (256 * 1024 - 4096)
     assert ulimits(full) == {}

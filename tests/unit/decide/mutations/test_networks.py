@@ -39,7 +39,7 @@ def test_a_fabric_without_networks_adds_none() -> None:
     """The status does not mention it either."""
     decision = decide_on(attached("mine"))
     assert outcomes_of(decision, NAME) == [
-        ("", "skipped", "NotConfigured", "the fabric has no networks")
+        ("", "skipped", "NotConfigured", "the fabric has no network to attach to the pod")
     ]
     assert annotation(decision) == "mine"
 
