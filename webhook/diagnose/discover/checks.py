@@ -122,7 +122,7 @@ RDMA_NETNS_EXCLUSIVE = Code(
 )
 NODE_MEMLOCK_LIMITED = Code(
     "NodeMemlockLimited",
-    "On a node, containerd limits the memory that containers may lock, so RDMA may fail in "
+    "On a node, containerd limits the memory that containers may lock, so RDMA fails in "
     "containers that do not run as root.",
     "On the node, set LimitMEMLOCK=infinity in a drop-in of containerd.service, restart "
     "containerd, and set `defaults.memlock: unlimited` in the fabrics file.",
