@@ -7,6 +7,7 @@ keeps reading and discards the rest, so a client that sends everything first get
 from __future__ import annotations
 
 import asyncio
+import traceback
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from typing import TypeVar
@@ -146,8 +147,8 @@ async def until_disconnect(work: Coroutine[None, None, _Result], receive: Receiv
 
     The request's body must have been read before.
     """
-    working = asyncio.ensure_future(work)
-    leaving = asyncio.ensure_future(_disconnection(receive))
+    working = _forgetful(work)
+    leaving = _forgetful(_disconnection(receive))
     try:
         await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
         if working.done():
@@ -157,6 +158,29 @@ async def until_disconnect(work: Coroutine[None, None, _Result], receive: Receiv
         working.cancel()
         leaving.cancel()
         await asyncio.gather(working, leaving, return_exceptions=True)
+        del working, leaving  # its error refers to this frame, which would refer to it
+
+
+def _forgetful(work: Coroutine[None, None, _Result]) -> asyncio.Task[_Result]:
+    """Return a task whose failure does not keep what its frames hold, such as a body of 8 MiB.
+
+    A timeout in the task refers to it (asyncio.Timeout), so the task, its error and the frames make
+    a cycle, which Python's collector would find much later.
+    """
+    task = asyncio.ensure_future(work)
+    task.add_done_callback(_clear_frames)
+    return task
+
+
+def _clear_frames(task: asyncio.Task[_Result]) -> None:
+    error: BaseException | None
+    try:
+        error = task.exception()
+    except asyncio.CancelledError as cancellation:
+        error = cancellation
+    while error is not None:  # each is the context of the one before
+        traceback.clear_frames(error.__traceback__)
+        error = error.__context__
 
 
 async def finished_once_begun(
@@ -166,7 +190,7 @@ async def finished_once_begun(
 
     A cancelled request ends the worker, and others would have to wait until the next one is ready.
     """
-    working = asyncio.ensure_future(work)
+    working = _forgetful(work)
     try:
         return await asyncio.shield(working)
     except asyncio.CancelledError:
