@@ -199,6 +199,7 @@ async def finished_once_begun(
         raise
     finally:
         working.cancel()
+        del working  # as above
 
 
 async def _disconnection(receive: Receive) -> None:
