@@ -26,6 +26,7 @@ from webhook.model.facts import (
     namespace_of,
     quota_rejection,
 )
+from webhook.model.names import MAX_SUBDOMAIN_LENGTH
 from webhook.model.node_availability import Availability
 from webhook.model.nodes import Node, node_of
 from webhook.model.objects import ClusterNode, ClusterObject
@@ -123,7 +124,8 @@ def _configuration(manifest: Item) -> Item:
 
 
 def _only(key: str, values: Mapping[str, str]) -> Mapping[str, str]:
-    return {key: values[key]} if key in values else _EMPTY
+    """Return one of the values, cut: known ones are short, but an annotation may have 256 KiB."""
+    return {key: str(values[key])[:MAX_SUBDOMAIN_LENGTH]} if key in values else _EMPTY
 
 
 def countable_node(manifest: Item) -> Node:
