@@ -62,7 +62,7 @@ REJECTED_BY_API_SERVER = Code(
 )
 INVALID_FACTS = Code(
     "InvalidFacts",
-    "The file that was passed to --facts, or to `fabrics -f`, contains no cluster objects, or "
+    "The file that was passed to --facts, or to `fabrics -f`, contains no Kubernetes objects, or "
     "contains objects that cannot be read.",
     "For --facts, use the output of `kubectl get ns,limitrange,quota,node -A -o yaml`; for "
     "`fabrics -f`, use the output of `kubectl get nodes -o yaml`.",

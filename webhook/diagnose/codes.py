@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from webhook.admission import configuration_changes
-from webhook.config.findings import FILE_CODES
+from webhook.config.findings import FILE_CODES, INVALID_FACTS
 from webhook.config.rules import RULES
 from webhook.decide.examine.fabric_choice import FABRIC_AMBIGUOUS
 from webhook.decide.mutations import MUTATIONS
@@ -85,7 +85,8 @@ CODE_ROWS: tuple[CodeRow, ...] = (
     *_rows("discover", discover.CODES),
     *_rows("verify", verify.CODES),
     *_rows("check-install", install.CODES),
-    *_rows(_CHECK_CONFIG, FILE_CODES),
+    *_rows("fabrics", (INVALID_FACTS,)),
+    *_rows(_CHECK_CONFIG, (code for code in FILE_CODES if code is not INVALID_FACTS)),
     *_rows(_CHECK_CONFIG, (_rule_code(rule.code) for rule in RULES)),
     *_rows("kubectl apply", configuration_changes.CODES),
 )

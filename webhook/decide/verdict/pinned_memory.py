@@ -31,7 +31,7 @@ MEMLOCK_LIMITED = Reason(
     "MemlockLimited",
     (
         "A container lacks IPC_LOCK, or IPC_LOCK has no effect there, and neither the nodes nor an "
-        "annotation raises memlock."
+        "annotation for the NRI ulimit-adjuster raises memlock."
     ),
     remedy=RUN_AS_ROOT_WITH_IPC_LOCK,
     rdma="no",
@@ -47,7 +47,7 @@ IPC_LOCK_FORBIDDEN = Reason(
     "IpcLockForbidden",
     (
         "The namespace enforces a Pod Security level that forbids IPC_LOCK, and neither the nodes "
-        "nor an annotation raises memlock."
+        "nor an annotation for the NRI ulimit-adjuster raises memlock."
     ),
     remedy=POD_SECURITY.remedy,
     rdma="no",

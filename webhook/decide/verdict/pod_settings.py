@@ -28,7 +28,7 @@ ROCE_WITHOUT_NETWORKS = Reason(
     "the node's GIDs.",
     remedy=(
         "Ask the cluster administrator to configure a secondary network (`networks`). Until then, "
-        "run `rdma-webhook why POD --logs`: NET/IB in NCCL's log shows that NCCL uses RDMA."
+        "run `rdma-webhook why POD --logs`: `via NET/IB` in NCCL's log shows that NCCL uses RDMA."
     ),
     rdma="unsure",
 )

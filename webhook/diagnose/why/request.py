@@ -117,7 +117,9 @@ def rdma_requests(evidence: PodEvidence) -> list[str]:
 # The changes of the webhook to the pod, and its reasons for making none, from `rdma.lab/status`.
 
 NOTHING = Code("Nothing", "The webhook changed nothing, since it was not called for the pod.")
-NOTHING_APPLIED = Code("NothingApplied", "The webhook was called for the pod, but changed nothing.")
+NOTHING_APPLIED = Code(
+    "NothingApplied", "The webhook was called for the pod, but applied no mutation."
+)
 APPLIED = Code("Applied", "The webhook applied a mutation to the pod.")
 SHORTENED = Code(
     "Shortened",
@@ -181,7 +183,7 @@ def _pod_reasons(status: StatusAnnotation) -> tuple[str, ...]:
 
 def _mutation_findings(names: tuple[str, ...] | int) -> Iterator[Finding]:
     if not names:
-        yield NOTHING_APPLIED.finding("info", "The webhook was called, but changed nothing.")
+        yield NOTHING_APPLIED.finding("info", "The webhook was called, but applied no mutation.")
     elif isinstance(names, int):
         count = counted(names, "mutation")
         text = f"The webhook applied {count}. The annotation has no room for their names."

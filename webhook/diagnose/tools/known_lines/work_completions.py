@@ -48,10 +48,10 @@ _CAUSES = (
         4, "LOC_PROT", "LocalProtection",
         "An RDMA transfer failed, since the NIC could not access memory of its own node (status "
         "4, local protection).",
-        f"Run the test without --use_cuda. If that works, the GPU's memory is the problem: "
+        f"Run the test without --use_cuda. If that works, the NIC cannot access the GPU's memory: "
         f"{_GPU_MEMORY}.",
-        f"Run the job with NCCL_NET_GDR_LEVEL=LOC. If that works, the GPU's memory is the problem: "
-        f"{_GPU_MEMORY}.",
+        "Run the job with NCCL_NET_GDR_LEVEL=LOC. If that works, the NIC cannot access the GPU's "
+        f"memory: {_GPU_MEMORY}.",
         "linux-rdma/perftest, issues 140, 173 and 200; NVIDIA, GPUDirect RDMA",
     ),
     _Cause(
