@@ -113,10 +113,15 @@ def test_an_answer_without_pods(visit: Visit) -> None:
 
 
 def test_a_text_that_is_too_large_is_not_sent(visit: Visit) -> None:
-    """More than 8 MiB of UTF-8 are refused before they are sent, also from a file."""
+    """More than 8 MiB of UTF-8 are refused before they are sent, also from a file.
+
+    The sentence stays: the preview that would follow an input of text does not replace it.
+    """
     first = FilePayload(name="a.yaml", mimeType="text/yaml", buffer="ä".encode() * (2 << 20))
     second = FilePayload(name="b.yaml", mimeType="text/yaml", buffer=b"x" * ((4 << 20) + 1))
     visit.page.locator("#file").set_input_files([first, second])
+    expect(visit.result).to_contain_text("larger than 8 MiB")
+    visit.page.evaluate("() => new Promise((resolve) => setTimeout(resolve, 2000))")
     expect(visit.result).to_contain_text("larger than 8 MiB")
     assert set(visit.requests) == _FILES
 

@@ -176,7 +176,7 @@ def _names_interface(fabric: FabricEntry) -> bool:
     "of the node.",
 )
 def ucx_without_interface(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that has the library `ucx` and lists `hcas`, but has no socket interface.
+    """Warn about a fabric that lists `hcas` and the library `ucx`, but sets no socket interface.
 
     A warning: UCX_NET_DEVICES, which UCX applies to TCP as well, is then not written, and UCX uses
     any device.

@@ -53,8 +53,9 @@ FABRIC_AMBIGUOUS = Reason(
     "FabricAmbiguous",
     "The pod matches several fabrics; set rdma.lab/fabric.",
     remedy=(
-        "Set rdma.lab/fabric to the fabric that the pod should use, or add a nodeSelector that "
-        "only that fabric's `nodeLabels` or `gpuProducts` match."
+        "Set rdma.lab/fabric to the fabric that the pod should use, or select its nodes by a label "
+        "that the configuration lists for that fabric only (`nodeLabels`, or the GPU's product in "
+        "`gpuProducts`)."
     ),
     rdma="no",
 )

@@ -34,8 +34,8 @@ CAPABILITY = "IPC_LOCK"
 #: The remedy of last resort, as a clause; the verdict uses it, too.
 RAISE_MEMLOCK = (
     "ask the cluster administrator to set LimitMEMLOCK=infinity for containerd and "
-    "`defaults.memlock: unlimited` in the configuration, or to run the NRI ulimit-adjuster and set "
-    "`defaults.memlock: nri` there."
+    "`defaults.memlock: unlimited` in the FabricConfiguration, or to run the NRI ulimit-adjuster "
+    "and set `defaults.memlock: nri` in the FabricConfiguration."
 )
 _AS_ROOT = "as root (runAsUser: 0, without runAsNonRoot: true)"
 _KEEP_USER = (

@@ -26,8 +26,8 @@ NODE_NOT_READY = Code(
 NOT_SET_UP = Code(
     "NotSetUp",
     "The node cannot set up the pod's network, its volumes or its sandbox.",
-    "If the message blames the pod, correct the pod. Otherwise, ask the cluster administrator "
-    "about the node's network plugin, storage and container runtime.",
+    "If the kubelet's message blames the pod, correct the pod. Otherwise, ask the cluster "
+    "administrator about the node's network plugin, storage and container runtime.",
 )
 CODES = (NODE_NOT_READY, NOT_SET_UP)
 

@@ -407,7 +407,7 @@ def test_a_node_that_a_file_lacks() -> None:
         (
             "plugin type failed",
             "",
-            "If the message blames the pod, correct the pod.",
+            "If the kubelet's message blames the pod, correct the pod.",
         ),
     ],
     ids=["secret", "hostPath", "containerd", "CRI-O", "other"],

@@ -81,9 +81,9 @@ FILE_UNSEEN = Reason(
 )
 VALUE_UNSEEN = Reason(
     "ValueUnseen",
-    "Admission cannot see the value of a variable that may turn RDMA off, since the value comes "
-    "from valueFrom or $(NAME); or $(NAME) is not expanded, since env does not define NAME before "
-    "that variable.",
+    "A variable may turn RDMA off: its value comes from valueFrom or $(NAME), which admission "
+    "cannot see, or contains a $(NAME) that is not expanded, since neither envFrom nor an earlier "
+    "entry of env defines NAME.",
     remedy=(
         "Check that the value does not turn RDMA off, or write it in env as a literal `value`. If "
         "$(NAME) is not expanded, define NAME in env before the variable that refers to NAME. "

@@ -411,6 +411,7 @@ function useText(text) {
 
 /** @param {File[]} files */
 async function useFiles(files) {
+  clearTimeout(timer); // choosing files is an input, too, but the text has not changed yet
   if (new Blob(files).size > MAX_BYTES) return showProblem(WORDS.tooLarge);
   replaceText((await Promise.all(files.map((file) => file.text()))).join("\n---\n"));
 }
