@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import yaml
+
+from webhook.config.load import parse_fabrics
 from webhook.diagnose.discover.discovery import Discovery, discover_site
+from webhook.diagnose.discover.plugin.files import plugin_files
 from webhook.diagnose.discover.site import DiscoverOptions, KubeNode, SourcedObservation
 from webhook.diagnose.tools.observations import (
     DistanceObservation,
@@ -94,3 +98,17 @@ def discovered(
 ) -> Discovery:
     """Discover a site."""
     return discover_site(nodes, cluster_nodes or {}, DiscoverOptions(**options))
+
+
+def only_entry(discovery: Discovery) -> dict[str, Any]:
+    """Return the only fabric; check-config has no finding about the file."""
+    assert parse_fabrics(discovery.text, "fabrics").findings == ()
+    (entry,) = discovery.entries
+    return dict(entry)
+
+
+def plugin_objects(discovery: Discovery, **options: Any) -> dict[str, list[dict[str, Any]]]:
+    """Return the objects in each file for device plugins; there must be no notes."""
+    plugin = plugin_files(discovery.accepted_fabrics, DiscoverOptions(**options))
+    assert plugin.notes == ()
+    return {file.name: list(yaml.safe_load_all(file.text)) for file in plugin.files}

@@ -17,9 +17,9 @@ from tests.unit.diagnose.discover.observed_nodes import (
     gpus,
     ionic,
     observed,
+    only_entry,
+    plugin_objects,
 )
-from webhook.config.load import parse_fabrics
-from webhook.diagnose.discover.discovery import Discovery
 from webhook.diagnose.discover.plugin.files import plugin_files
 from webhook.diagnose.discover.site import DiscoverOptions, KubeNode, SourcedObservation
 from webhook.diagnose.tools.observations import PortObservation
@@ -40,20 +40,6 @@ FUNCTIONS = [function(f"ionic_{number}") for number in range(8, 16)]
 def nodes(*ports: PortObservation) -> dict[str, list[SourcedObservation]]:
     """Return a node with eight A100 and these ports."""
     return {"n1": observed(ports, gpus())}
-
-
-def only_entry(discovery: Discovery) -> dict[str, Any]:
-    """Return the only fabric; check-config has no finding about the file."""
-    assert parse_fabrics(discovery.text, "fabrics").findings == ()
-    (entry,) = discovery.entries
-    return dict(entry)
-
-
-def written(discovery: Discovery, **options: Any) -> dict[str, list[dict[str, Any]]]:
-    """Return the objects in each file for device plugins; there are no notes."""
-    plugin = plugin_files(discovery.accepted_fabrics, DiscoverOptions(**options))
-    assert plugin.notes == ()
-    return {file.name: list(yaml.safe_load_all(file.text)) for file in plugin.files}
 
 
 def network_config(kind_of_nodes: str = "amd-nic") -> dict[str, Any]:
@@ -93,7 +79,7 @@ def test_the_fabric_lists_what_the_operator_offers(
     assert entry["resources"] == [
         {"name": resource, "count": "per-gpu", "network": "lab/a100-roce"}
     ]
-    objects = written(discovery, namespace="lab", ofed=True)
+    objects = plugin_objects(discovery, namespace="lab", ofed=True)
     assert set(objects) == {"network-config.yaml", "network-a100-roce.yaml"}
     assert objects["network-config.yaml"] == [network_config(kind_of_nodes)]
     (network,) = objects["network-a100-roce.yaml"]
@@ -153,7 +139,7 @@ def test_machines_and_nodes_have_a_network_config_each() -> None:
     machines = {"n1": observed(NICS, gpus()), "m1": observed(FUNCTIONS, gpus("NVIDIA L40S"))}
     discovery = discovered(machines)
     assert sorted(entry["resources"][0]["name"] for entry in discovery.entries) == [NIC, VNIC]
-    configs = written(discovery)["network-config.yaml"]
+    configs = plugin_objects(discovery)["network-config.yaml"]
     assert sorted(configs, key=lambda config: str(config["metadata"]["name"])) == [
         network_config("amd-nic"),
         network_config("amd-vnic"),
@@ -164,7 +150,7 @@ def test_fabrics_share_a_network_config() -> None:
     """Its label selects the nodes of both."""
     discovery = discovered({"a": observed(NICS, gpus()), "b": observed(NICS, gpus("NVIDIA L40S"))})
     assert len(discovery.entries) == 2
-    assert written(discovery)["network-config.yaml"] == [network_config()]
+    assert plugin_objects(discovery)["network-config.yaml"] == [network_config()]
 
 
 def test_a_nic_that_the_fabric_does_not_use_is_noted() -> None:
@@ -187,7 +173,7 @@ def test_modes_without_nics_for_pods_need_no_operator() -> None:
     entry = only_entry(discovery)
     assert (entry["mode"], entry["resources"]) == ("shared-device", [{"name": "rdma/a100_roce"}])
     discovery = discovered(nodes(*NICS), mode="host-network")
-    assert set(written(discovery)) == {"rdma-devices.yaml"}
+    assert set(plugin_objects(discovery)) == {"rdma-devices.yaml"}
 
 
 @pytest.mark.parametrize(("resource", "mode"), [("nic", "host-device"), ("vnic", "sr-iov")])
@@ -203,7 +189,7 @@ def test_amds_nics_that_nodes_offer_are_used(resource: str, mode: str) -> None:
     assert entry["resources"] == [
         {"name": f"amd.com/{resource}", "count": "per-gpu", "network": "lab/rdma-roce"}
     ]
-    objects = written(discovery, namespace="lab")
+    objects = plugin_objects(discovery, namespace="lab")
     assert set(objects) == {"network-rdma-roce.yaml"}
     ((network,),) = objects.values()
     assert network["kind"] == "NetworkAttachmentDefinition"
@@ -238,7 +224,7 @@ def test_an_offer_on_one_node_is_not_enough() -> None:
     cluster_nodes = {"n1": KubeNode("n1", {}, {NIC: 8}), "n2": KubeNode("n2", {}, {})}
     discovery = discovered({name: observed(NICS, gpus()) for name in cluster_nodes}, cluster_nodes)
     assert only_entry(discovery)["resources"][0]["name"] == NIC
-    assert written(discovery)["network-config.yaml"] == [network_config()]
+    assert plugin_objects(discovery)["network-config.yaml"] == [network_config()]
 
 
 @pytest.mark.parametrize(
@@ -257,7 +243,7 @@ def test_the_offer_of_the_mode_counts(offered: dict[str, int], files: set[str], 
     cluster_nodes = {"n1": KubeNode("n1", {}, offered)}
     discovery = discovered({"n1": observed(NICS)}, cluster_nodes, mode="sr-iov")
     assert only_entry(discovery)["resources"][0]["name"] == VNIC
-    assert set(written(discovery)) == files
+    assert set(plugin_objects(discovery)) == files
     (plan,) = discovery.fabrics
     assert plan.requirements[0].startswith(need)
 

@@ -14,6 +14,7 @@ from tests.unit.diagnose.discover.observed_nodes import (
     gpus,
     ionic,
     observed,
+    plugin_objects,
     port,
 )
 from webhook.diagnose.discover.discovery import Discovery
@@ -23,16 +24,9 @@ from webhook.diagnose.discover.site import DiscoverOptions, KubeNode
 BOND = ethernet("mlx5_bond_0", device_id=0x1015, rate_gbps=10.0, netdevs=("bond0", "ens9"))
 
 
-def files(discovery: Discovery, **options: Any) -> dict[str, list[dict[str, Any]]]:
-    """Return the objects in each file; there must be no notes."""
-    plugin = plugin_files(discovery.accepted_fabrics, DiscoverOptions(**options))
-    assert plugin.notes == ()
-    return {file.name: list(yaml.safe_load_all(file.text)) for file in plugin.files}
-
-
 def configured(discovery: Discovery) -> list[dict[str, Any]]:
     """Return the entries of the RDMA shared device plugin."""
-    written_fabrics = files(discovery)
+    written_fabrics = plugin_objects(discovery)
     (config_map,) = written_fabrics["rdma-devices.yaml"]
     config = config_map["data"]["config.json"]
     (policy,) = written_fabrics["nic-cluster-policy.yaml"]
@@ -87,7 +81,7 @@ def test_fabrics_that_no_selector_distinguishes_have_a_configuration_each() -> N
         "v1": observed(port("mlx5_0", netdevs=("ib0",)), gpus("Tesla V100-SXM2-32GB")),
         "a1": observed(port("mlx5_0", netdevs=("ib0",)), gpus()),
     }
-    written_fabrics = files(discovered(nodes))
+    written_fabrics = plugin_objects(discovered(nodes))
     assert set(written_fabrics) == {"rdma-devices-v100-ib.yaml", "rdma-devices-a100-ib.yaml"}
 
 
@@ -98,7 +92,7 @@ def test_a_name_that_two_fabrics_share_is_not_written_twice() -> None:
         "v1": observed(port("mlx5_0", device_id=0x1017), gpus("Tesla V100-SXM2-32GB")),
         "a1": observed(port("mlx5_0"), gpus()),
     }
-    written_fabrics = files(discovered(nodes, cluster_nodes))
+    written_fabrics = plugin_objects(discovered(nodes, cluster_nodes))
     assert set(written_fabrics) == {"rdma-devices-v100-ib.yaml", "rdma-devices-a100-ib.yaml"}
 
 
@@ -130,9 +124,9 @@ def test_devices_without_ids_and_interfaces_cannot_be_selected() -> None:
 def test_the_driver_is_replaced_only_where_asked() -> None:
     """The file then warns of the consequences for nodes."""
     discovery = discovered({"n1": observed(port("mlx5_0"), gpus())})
-    (policy,) = files(discovery)["nic-cluster-policy.yaml"]
+    (policy,) = plugin_objects(discovery)["nic-cluster-policy.yaml"]
     assert "ofedDriver" not in policy["spec"]
-    (policy,) = files(discovery, ofed=True)["nic-cluster-policy.yaml"]
+    (policy,) = plugin_objects(discovery, ofed=True)["nic-cluster-policy.yaml"]
     assert policy["spec"]["ofedDriver"]["upgradePolicy"]["autoUpgrade"] is False
     text = next(
         file.text
@@ -148,7 +142,7 @@ def test_sr_iov_has_a_policy_and_a_network_for_each_device() -> None:
         ethernet("mlx5_0", netdevs=("ens1",)), ethernet("mlx5_1", netdevs=("ens2",)), gpus()
     )
     discovery = discovered({"n1": observations}, mode="sr-iov", namespace="lab")
-    objects = files(discovery, mode="sr-iov", namespace="lab")["sriov-a100-roce.yaml"]
+    objects = plugin_objects(discovery, mode="sr-iov", namespace="lab")["sriov-a100-roce.yaml"]
     policies = [manifest for manifest in objects if manifest["kind"] == "SriovNetworkNodePolicy"]
     networks = [manifest for manifest in objects if manifest["kind"] == "SriovNetwork"]
     assert [policy["spec"]["nicSelector"] for policy in policies] == [
@@ -171,7 +165,7 @@ def test_sr_iov_on_infiniband_has_networks_of_infiniband() -> None:
     discovery = discovered(
         {"n1": observed(port("mlx5_0", pci="0000:3b:00.0"), gpus())}, mode="sr-iov"
     )
-    policy, network = files(discovery, mode="sr-iov")["sriov-a100-ib.yaml"]
+    policy, network = plugin_objects(discovery, mode="sr-iov")["sriov-a100-ib.yaml"]
     assert policy["spec"]["linkType"] == "ib"
     assert policy["spec"]["nicSelector"]["rootDevices"] == ["0000:3b:00.0"]
     assert network["kind"] == "SriovIBNetwork"
@@ -181,7 +175,7 @@ def test_sr_iov_on_infiniband_has_networks_of_infiniband() -> None:
 def test_host_device_offers_whole_devices() -> None:
     """The SR-IOV device plugin offers them under the name of the fabric's resource."""
     discovery = discovered({"n1": observed(port("mlx5_0"), gpus())}, mode="host-device")
-    written_fabrics = files(discovery, mode="host-device")
+    written_fabrics = plugin_objects(discovery, mode="host-device")
     (policy,) = written_fabrics["nic-cluster-policy.yaml"]
     (entry,) = json.loads(policy["spec"]["sriovDevicePlugin"]["config"])["resourceList"]
     assert entry == {
@@ -201,7 +195,7 @@ def test_roce_in_pods_has_a_macvlan_for_each_device() -> None:
     )
     networks = ("rdma/rail0", "rail1")
     discovery = discovered({"n1": observations}, networks=networks)
-    objects = files(discovery, networks=networks)["networks-a100-roce.yaml"]
+    objects = plugin_objects(discovery, networks=networks)["networks-a100-roce.yaml"]
     assert [
         (network["metadata"]["namespace"], network["metadata"]["name"]) for network in objects
     ] == [
@@ -256,7 +250,7 @@ def test_objects_have_the_fields_of_their_kinds() -> None:
     }
     kinds = set()
     for mode in ("sr-iov", "host-device", "host-network"):
-        written_fabrics = files(discovered(nodes, mode=mode), mode=mode, ofed=True)
+        written_fabrics = plugin_objects(discovered(nodes, mode=mode), mode=mode, ofed=True)
         for manifest in (manifest for objects in written_fabrics.values() for manifest in objects):
             if manifest["kind"] in _FIELDS:
                 allowed, needed = _FIELDS[manifest["kind"]]

@@ -17,10 +17,10 @@ from tests.unit.diagnose.discover.observed_nodes import (
     interface,
     ionic,
     observed,
+    only_entry,
+    plugin_objects,
     port,
 )
-from webhook.config.load import parse_fabrics
-from webhook.diagnose.discover.discovery import Discovery
 from webhook.diagnose.discover.plugin.files import plugin_files
 from webhook.diagnose.discover.site import (
     ClaimableDevices,
@@ -42,19 +42,6 @@ def efa(device: str, **fields: Any) -> PortObservation:
 def thor(device: str, **fields: Any) -> PortObservation:
     """Return a RoCE port of Broadcom's Thor 2."""
     return ethernet(device, **{"vendor_id": 0x14E4, "device_id": 0x1760, **fields})
-
-
-def only_entry(discovery: Discovery) -> dict[str, Any]:
-    """Return the only fabric; check-config has no finding about the file."""
-    assert parse_fabrics(discovery.text, "fabrics").findings == ()
-    (entry,) = discovery.entries
-    return dict(entry)
-
-
-def written(discovery: Discovery, **options: Any) -> dict[str, list[dict[str, Any]]]:
-    """Return the objects in each file for device plugins."""
-    plugin = plugin_files(discovery.accepted_fabrics, DiscoverOptions(**options))
-    return {file.name: list(yaml.safe_load_all(file.text)) for file in plugin.files}
 
 
 def efa_nodes(devices: int = 2) -> dict[str, list[SourcedObservation]]:
@@ -222,7 +209,7 @@ def test_only_amds_cards_have_amds_operator() -> None:
     nodes = {"n1": observed(thor("bnxt_re0"), interface("eno1"))}
     discovery = discovered(nodes, cluster_nodes)
     assert only_entry(discovery)["mode"] == "host-network"
-    assert set(written(discovery)) == {"rdma-devices.yaml"}
+    assert set(plugin_objects(discovery)) == {"rdma-devices.yaml"}
 
 
 @each_vendor
@@ -230,7 +217,7 @@ def test_the_shared_plugin_selects_the_vendors_ids(nic: Any, vendor: str, device
     """The ConfigMap has the real ids; NVIDIA's operator would not run the plugin for them."""
     nodes = {"n1": observed(nic("rocep1s0"), gpus(), interface("eno1"))}
     discovery = discovered(nodes, mode="host-network")
-    (name,), (objects,) = zip(*written(discovery, ofed=True).items(), strict=True)
+    (name,), (objects,) = zip(*plugin_objects(discovery, ofed=True).items(), strict=True)
     assert name == "rdma-devices.yaml"
     (entry,) = json.loads(objects[0]["data"]["config.json"])["configList"]
     assert entry["selectors"] == {"vendors": [vendor], "deviceIDs": [device_id]}
@@ -245,7 +232,7 @@ def test_sriov_has_the_vendors_ids() -> None:
     assert only_entry(discovery)["resources"] == [
         {"name": "openshift.io/a100_roce_rail0", "network": "default/a100-roce-rail0"}
     ]
-    (name,), ((policy, network),) = zip(*written(discovery).items(), strict=True)
+    (name,), ((policy, network),) = zip(*plugin_objects(discovery).items(), strict=True)
     assert name == "sriov-a100-roce.yaml"
     assert policy["spec"]["nicSelector"] == {
         "vendor": "14e4",
@@ -281,7 +268,7 @@ def test_whole_devices_come_from_the_sriov_plugin() -> None:
         "count": 1,
         "network": "default/a100-roce",
     }
-    objects = written(discovery)
+    objects = plugin_objects(discovery)
     assert set(objects) == {"sriovdp-config.yaml", "network-a100-roce.yaml"}
     (config_map,) = objects["sriovdp-config.yaml"]
     (entry,) = json.loads(config_map["data"]["config.json"])["resourceList"]
@@ -304,7 +291,7 @@ def test_a_policy_has_only_nvidias_cards() -> None:
         "a": observed(port("mlx5_0"), gpus()),
         "b": observed(thor("bnxt_re0"), gpus("NVIDIA H100 80GB HBM3"), interface("eno1")),
     }
-    objects = written(discovered(nodes))
+    objects = plugin_objects(discovered(nodes))
     (config_map,), (policy,) = objects["rdma-devices.yaml"], objects["nic-cluster-policy.yaml"]
     entries = json.loads(config_map["data"]["config.json"])["configList"]
     assert [entry["selectors"]["vendors"] for entry in entries] == [["15b3"], ["14e4"]]
