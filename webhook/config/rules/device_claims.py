@@ -108,7 +108,7 @@ def repeated_templates(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule(
     "error",
-    "List at most 10 templates, each of which may request several devices, and give the fabric a "
+    "List at most 10 templates (one template may request several devices), and give the fabric a "
     "name of at most 50 characters.",
 )
 def many_claims(fabric: FabricEntry) -> Iterator[Violation]:

@@ -148,12 +148,9 @@ class UnusedClaims(NamedTuple):
     def of(cls, claims: Sequence[Claim], fabric: Fabric | None, facts: ClaimFacts) -> UnusedClaims:
         """Look at each of the claims once; there may be thousands."""
         if not claims or fabric is None:
-            return _NONE_UNUSED
+            return cls()
         templates = frozenset([claim.template for claim in claims])
         return cls(templates, any(has_nic_of(claim, fabric, facts) for claim in claims))
-
-
-_NONE_UNUSED = UnusedClaims()
 
 
 class PatchedPod(NamedTuple):

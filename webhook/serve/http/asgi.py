@@ -168,17 +168,22 @@ def _forgetful(work: Coroutine[None, None, _Result]) -> asyncio.Task[_Result]:
     a cycle, which Python's collector would find much later.
     """
     task = asyncio.ensure_future(work)
-    task.add_done_callback(_clear_frames)
+    task.add_done_callback(_forget_failure)
     return task
 
 
-def _clear_frames(task: asyncio.Task[_Result]) -> None:
-    error: BaseException | None
+def _forget_failure(task: asyncio.Task[_Result]) -> None:
     try:
         error = task.exception()
     except asyncio.CancelledError as cancellation:
-        error = cancellation
-    while error is not None:  # each is the context of the one before
+        clear_frames(cancellation)
+    else:
+        clear_frames(error)
+
+
+def clear_frames(error: BaseException | None) -> None:
+    """Drop what the frames hold that an error and its contexts have passed through."""
+    while error is not None:
         traceback.clear_frames(error.__traceback__)
         error = error.__context__
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import traceback
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
@@ -14,7 +13,7 @@ from webhook.admission.response import failure, reject
 from webhook.admission.review import MAX_UID_LENGTH, uid_of
 from webhook.errors import RequestError, ReviewError
 from webhook.model.names import MAX_LABEL_LENGTH
-from webhook.serve.http.asgi import JSON, TEXT, BodyReader, Headers
+from webhook.serve.http.asgi import JSON, TEXT, BodyReader, Headers, clear_frames
 
 #: orjson reads up to a depth of 1024, but writes up to 254, and code that calls itself for each
 #: level has similar limits; no pod is a tenth as deep.
@@ -115,7 +114,7 @@ def defect_answer(uid: str, error: Exception) -> ErrorAnswer:
     Of the error, its type and the lines it passed through stay, but no value: the frames of a
     decision can have hundreds of megabytes, and this answer may be in a cycle with them.
     """
-    traceback.clear_frames(error.__traceback__)
+    clear_frames(error)
     message = (
         "internal error of rdma-webhook; its log has the details, with the uid "
         f"{uid[:MAX_NAME_LENGTH]}"
