@@ -191,7 +191,7 @@ def test_indexes_of_all_gpus_are_all_gpus(node: Node) -> None:
 def test_unconfirmed_indexes_are_refused(node: Node) -> None:
     """An image may have `ENV NVIDIA_VISIBLE_DEVICES=0`, whatever GPUs are allocated."""
     assert refusal(replace(node, visible="0").run(1)) == (
-        "NVIDIA_VISIBLE_DEVICES holds indexes (0), which nothing else here confirms"
+        "NVIDIA_VISIBLE_DEVICES contains indexes (0), which no other source confirms"
     )
 
 
@@ -206,7 +206,7 @@ def test_sources_that_disagree_are_refused(node: Node) -> None:
 def test_an_unknown_allocation_is_refused(node: Node, visible: str | None) -> None:
     """Under CDI the variable is `void` and /proc unmasked: taking all GPUs would be wrong."""
     assert refusal(replace(node, visible=visible).run(2)) == (
-        "cannot tell which 2 of the 4 GPUs of this node are this container's"
+        "cannot determine which 2 of the 4 GPU(s) of this node belong to this container"
     )
 
 
@@ -219,39 +219,42 @@ def test_an_unmasked_proc_does_not_count_even_with_few_device_nodes(node: Node) 
 def test_another_number_of_gpus_is_refused(node: Node, visible: str, names: int) -> None:
     """The webhook writes how many GPUs the container requests; with other numbers nothing runs."""
     assert refusal(replace(node, visible=visible).run(2)) == (
-        f"NVIDIA_VISIBLE_DEVICES names {names} GPUs ({visible}), but the container requests 2"
+        f"NVIDIA_VISIBLE_DEVICES names {names} GPU(s) ({visible}), but the container requests 2"
     )
 
 
 @pytest.mark.parametrize(
-    "visible",
+    ("visible", "matches"),
     [
-        "GPU-aaaa,GPU-aaaa",
-        "GPU-aaaa,GPU-eeee",
-        "GPU-aaaa,GPU-bbb",
-        "MIG-aaaa,GPU-bbbb",
-        "GPU-aaaa,*",
-        "nvidia.com/gpu=0,nvidia.com/gpu=1",
+        ("GPU-aaaa,GPU-aaaa", 1),
+        ("GPU-aaaa,GPU-eeee", 1),
+        ("GPU-aaaa,GPU-bbb", 1),
+        ("MIG-aaaa,GPU-bbbb", 1),
+        ("GPU-aaaa,*", 1),
+        ("nvidia.com/gpu=0,nvidia.com/gpu=1", 0),
     ],
 )
-def test_names_that_are_no_two_gpus_are_refused(node: Node, visible: str) -> None:
+def test_names_of_fewer_gpus_than_requested_are_refused(
+    node: Node, visible: str, matches: int
+) -> None:
     """CUDA would silently cut the list at an invalid entry."""
     assert refusal(replace(node, visible=visible).run(2)) == (
-        f"NVIDIA_VISIBLE_DEVICES names {visible}, which are not 2 different GPUs of this node"
+        f"NVIDIA_VISIBLE_DEVICES names {visible}, but this matches {matches} GPU(s) of this node, "
+        "not 2"
     )
 
 
 def test_another_number_of_mounted_devices_is_refused(node: Node) -> None:
     """The same holds for the volume-mounts strategy."""
     assert refusal(replace(node, mounted=("GPU-aaaa",)).run(2)) == (
-        "/var/run/nvidia-container-devices names 1 GPUs (GPU-aaaa), but the container requests 2"
+        "/var/run/nvidia-container-devices names 1 GPU(s) (GPU-aaaa), but the container requests 2"
     )
 
 
 def test_another_number_of_gpus_in_a_masked_proc_is_refused(node: Node) -> None:
     """The same holds for /proc."""
     assert refusal(replace(node, proc=PROC[:3]).run(2)) == (
-        "/proc/driver/nvidia/gpus names 3 GPUs (00000000:07:00.0,00000000:0a:00.0,"
+        "/proc/driver/nvidia/gpus names 3 GPU(s) (00000000:07:00.0,00000000:0a:00.0,"
         "00000001:0a:00.0), but the container requests 2"
     )
 
@@ -259,7 +262,7 @@ def test_another_number_of_gpus_in_a_masked_proc_is_refused(node: Node) -> None:
 def test_too_few_gpus_are_refused(node: Node) -> None:
     """If nvidia-smi sees fewer GPUs than were requested, it does not see the whole node."""
     assert refusal(replace(node, gpus=GPUS[:1]).run(2)) == (
-        "the container requests 2 GPUs, but nvidia-smi sees 1"
+        "the container requests 2 GPU(s), but nvidia-smi lists 1"
     )
 
 
@@ -298,21 +301,21 @@ def test_an_nvidia_smi_that_fails_is_refused(node: Node, code: int) -> None:
 def test_a_line_that_is_no_gpu_is_refused(node: Node, line: str, compact: str) -> None:
     """nvidia-smi prints some errors in place of a value, and still exits with 0."""
     ran = replace(node, gpus=(*GPUS, line), visible="GPU-aaaa").run(1)
-    assert refusal(ran) == f"nvidia-smi printed what is no GPU: {compact}"
+    assert refusal(ran) == f"nvidia-smi printed a line that describes no GPU: {compact}"
 
 
 def test_an_nvidia_smi_that_prints_nothing_is_refused(node: Node) -> None:
     """An empty list has too few GPUs."""
     assert refusal(replace(node, smi="pass").run(1)) == (
-        "the container requests 1 GPUs, but nvidia-smi sees 0"
+        "the container requests 1 GPU(s), but nvidia-smi lists 0"
     )
 
 
 @pytest.mark.parametrize("value", ["0", "", "GPU-aaaa"])
 def test_a_cuda_visible_devices_of_the_image_is_refused(node: Node, value: str) -> None:
-    """A CUDA_VISIBLE_DEVICES that is set already could contradict the script's."""
+    """A CUDA_VISIBLE_DEVICES that is already set could contradict the script's."""
     ran = replace(node, env=(("CUDA_VISIBLE_DEVICES", value),)).run(4)
-    assert refusal(ran) == "CUDA_VISIBLE_DEVICES is set already"
+    assert refusal(ran) == "CUDA_VISIBLE_DEVICES is already set"
 
 
 def test_the_command_gets_its_environment_as_it_was(node: Node) -> None:

@@ -7,7 +7,7 @@ ordinals() {
   IFS=,
   set -- $names
   [ "$#" -eq "$count" ] ||
-    fail "$source names $# GPUs ($names), but the container requests $count"
+    fail "$source names $# GPU(s) ($names), but the container requests $count"
   IFS='
 '
   for gpu in $gpus; do
@@ -20,7 +20,7 @@ ordinals() {
     rank=x$rank
   done
   [ "${#hits}" -eq "$count" ] ||
-    fail "$source names $names, which are not $count different GPUs of this node"
+    fail "$source names $names, but this matches ${#hits} GPU(s) of this node, not $count"
   echo "${list#,}"
 }
 
@@ -57,11 +57,11 @@ own() {
     case $gpu in
     ????????:??:??.?,GPU-*,[0-9]*,enabled) fail "a GPU of this node is in MIG mode: $gpu" ;;
     ????????:??:??.?,GPU-*,[0-9]*,*) all=$all,${gpu%%,*} ;;
-    *) fail "nvidia-smi printed what is no GPU: $gpu" ;;
+    *) fail "nvidia-smi printed a line that describes no GPU: $gpu" ;;
     esac
   done
   [ "$count" -le "$total" ] ||
-    fail "the container requests $count GPUs, but nvidia-smi sees $total"
+    fail "the container requests $count GPU(s), but nvidia-smi lists $total"
 
   if [ "${#shown}" -gt 0 ] && [ "${#shown}" -lt "${#nodes}" ] && [ "${#shown}" -lt "$total" ]; then
     confirmed=`ordinals "$count" /proc/driver/nvidia/gpus "${listed#,}"` || exit 1
@@ -73,22 +73,22 @@ own() {
   *) names=$NVIDIA_VISIBLE_DEVICES source=NVIDIA_VISIBLE_DEVICES ;;
   esac
   if [ -n "$names" ]; then
-    told=`ordinals "$count" "$source" "$names"` || exit 1
+    named=`ordinals "$count" "$source" "$names"` || exit 1
     if [ -z "$confirmed" ]; then
       case ,$names in *,[0-9]*)
-        fail "$source holds indexes ($names), which nothing else here confirms" ;;
+        fail "$source contains indexes ($names), which no other source confirms" ;;
       esac
-      confirmed=$told
+      confirmed=$named
     fi
-    [ "$told" = "$confirmed" ] ||
+    [ "$named" = "$confirmed" ] ||
       fail "$source names $names, but /proc/driver/nvidia/gpus shows other GPUs"
   fi
   [ -n "$confirmed" ] ||
-    fail "cannot tell which $count of the $total GPUs of this node are this container's"
+    fail "cannot determine which $count of the $total GPU(s) of this node belong to this container"
   echo "$confirmed"
 }
 
-[ -z "${CUDA_VISIBLE_DEVICES+set}" ] || fail "CUDA_VISIBLE_DEVICES is set already"
+[ -z "${CUDA_VISIBLE_DEVICES+set}" ] || fail "CUDA_VISIBLE_DEVICES is already set"
 CUDA_VISIBLE_DEVICES=`own "$1"` || exit 1
 CUDA_DEVICE_ORDER=PCI_BUS_ID
 export CUDA_DEVICE_ORDER CUDA_VISIBLE_DEVICES
