@@ -182,5 +182,5 @@ def test_within_a_pod(webhook: Webhook) -> None:
     form = json.loads(webhook.kubectl(*command))
     texts = [finding["text"] for part in form["parts"] for finding in part["findings"]]
     assert form["passed"] is True
-    assert any("is verified with caBundle and is valid until" in text for text in texts), texts
+    assert any("verifies against caBundle and is valid until" in text for text in texts), texts
     assert any(text.endswith("is Valid, Active, Called and Ready") for text in texts), texts

@@ -260,7 +260,7 @@ def _circumstance(analysis: PodAnalysis, target: Target, reason: Reason) -> str:
 
 MUTATION = Mutation(
     name="ipc-lock",
-    summary="adds the IPC_LOCK capability, without which registering memory fails",
+    summary="adds the IPC_LOCK capability, which lifts the limit on registered memory",
     needs=RdmaAccess.NONE,
     reasons=(
         *(ADDED, PRESENT, PRIVILEGED, RAISED, DROPPED, POD_SECURITY),

@@ -118,9 +118,9 @@ def _handshake_findings(facts: InstallFacts) -> Iterator[Finding]:
 
 def _verified_title(verified: list[ServedCertificate]) -> str:
     if len(verified) == 1:
-        return f"the certificate at {verified[0].address} is verified with caBundle and"
+        return f"the certificate served at {verified[0].address} verifies against caBundle and"
     addresses = f"{len(verified)} addresses"
-    return f"the certificates at {addresses} are verified with caBundle; the first one to expire"
+    return f"the certificates served at {addresses} verify against caBundle; the first one to expire"
 
 
 def _failed_handshake(served: ServedCertificate, names: InstallNames) -> Finding:

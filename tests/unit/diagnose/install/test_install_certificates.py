@@ -23,7 +23,7 @@ EXPIRY_REMEDY = (
     "reason."
 )
 ADDRESS = "10.0.0.7:8443"
-VERIFIED = f"the certificate at {ADDRESS} is verified with caBundle and is valid"
+VERIFIED = f"the certificate served at {ADDRESS} verifies against caBundle and is valid"
 
 
 def change(installation: Installation, **changes: Any) -> None:
@@ -38,7 +38,7 @@ def test_all_is_well(installation: Installation) -> None:
         f"{MUTATING}: caBundle has exactly the webhook's CAs",
         f"{VALIDATING}: caBundle has exactly the webhook's CAs",
         (
-            "the certificates at 2 addresses are verified with caBundle; the first one to expire "
+            "the certificates served at 2 addresses verify against caBundle; the first one to expire "
             "is valid until 2026-11-30T00:00:00Z"
         ),
     ]
@@ -176,7 +176,7 @@ def test_a_certificate_that_ends(
     first = ServedCertificate(ADDRESS, "", True, NOW + remaining)
     change(installation, served=(later, first))
     text = (
-        "the certificates at 2 addresses are verified with caBundle; the first one to expire is "
+        "the certificates served at 2 addresses verify against caBundle; the first one to expire is "
         f"valid until {NOW + remaining:%Y-%m-%dT%H:%M:%SZ}"
     )
     expected = [] if level is None else [Finding(level, "CertificateExpires", text, EXPIRY_REMEDY)]  # type: ignore[arg-type]

@@ -40,8 +40,8 @@ def test_what_was_applied() -> None:
             "Applied",
             "ok",
             (
-                "ipc-lock: applied (it adds the IPC_LOCK capability, without which registering "
-                "memory fails)."
+                "ipc-lock: applied (it adds the IPC_LOCK capability, which lifts the limit on "
+                "registered memory)."
             ),
         ),
         ("Applied", "ok", "hcoll: applied (it switches HCOLL off in Open MPI)."),
