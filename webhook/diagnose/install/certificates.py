@@ -119,8 +119,8 @@ def _handshake_findings(facts: InstallFacts) -> Iterator[Finding]:
 def _verified_title(verified: list[ServedCertificate]) -> str:
     if len(verified) == 1:
         return f"the certificate served at {verified[0].address} verifies against caBundle and"
-    addresses = f"{len(verified)} addresses"
-    return f"the certificates served at {addresses} verify against caBundle; the first one to expire"
+    certificates = f"the certificates served at {len(verified)} addresses"
+    return f"{certificates} verify against caBundle; the first one to expire"
 
 
 def _failed_handshake(served: ServedCertificate, names: InstallNames) -> Finding:

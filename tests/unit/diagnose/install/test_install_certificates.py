@@ -38,7 +38,8 @@ def test_all_is_well(installation: Installation) -> None:
         f"{MUTATING}: caBundle has exactly the webhook's CAs",
         f"{VALIDATING}: caBundle has exactly the webhook's CAs",
         (
-            "the certificates served at 2 addresses verify against caBundle; the first one to expire "
+            "the certificates served at 2 addresses verify against caBundle; the first one to "
+            "expire "
             "is valid until 2026-11-30T00:00:00Z"
         ),
     ]
@@ -176,7 +177,8 @@ def test_a_certificate_that_ends(
     first = ServedCertificate(ADDRESS, "", True, NOW + remaining)
     change(installation, served=(later, first))
     text = (
-        "the certificates served at 2 addresses verify against caBundle; the first one to expire is "
+        "the certificates served at 2 addresses verify against caBundle; the first one to "
+        "expire is "
         f"valid until {NOW + remaining:%Y-%m-%dT%H:%M:%SZ}"
     )
     expected = [] if level is None else [Finding(level, "CertificateExpires", text, EXPIRY_REMEDY)]  # type: ignore[arg-type]
