@@ -260,7 +260,7 @@ def _circumstance(analysis: PodAnalysis, target: Target, reason: Reason) -> str:
 
 MUTATION = Mutation(
     name="ipc-lock",
-    summary="adds the IPC_LOCK capability, which lifts the limit on registered memory",
+    summary="adds the IPC_LOCK capability, which lifts the limit on locked memory (memlock)",
     needs=RdmaAccess.NONE,
     reasons=(
         *(ADDED, PRESENT, PRIVILEGED, RAISED, DROPPED, POD_SECURITY),

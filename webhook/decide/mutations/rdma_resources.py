@@ -178,7 +178,7 @@ def _warn_partial(draft: Draft, target: Target) -> None:
 
 MUTATION = Mutation(
     name="rdma-resources",
-    summary="requests the RDMA resource of the fabric that the pod's GPUs are on",
+    summary="requests the RDMA resource of the pod's fabric",
     needs=RdmaAccess.FABRIC,
     reasons=(
         ADDED,

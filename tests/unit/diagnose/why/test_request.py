@@ -41,7 +41,7 @@ def test_what_was_applied() -> None:
             "ok",
             (
                 "ipc-lock: applied (it adds the IPC_LOCK capability, which lifts the limit on "
-                "registered memory)."
+                "locked memory (memlock))."
             ),
         ),
         ("Applied", "ok", "hcoll: applied (it switches HCOLL off in Open MPI)."),
