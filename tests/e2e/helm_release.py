@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from base64 import b64decode
 from typing import NamedTuple
 
 from tests.cluster.binaries import binary
@@ -17,14 +18,22 @@ _BUNDLE = "jsonpath={.webhooks[0].clientConfig.caBundle}"
 
 
 class Written(NamedTuple):
-    """What the replicas have written themselves, and no upgrade may change."""
+    """What the replicas have written themselves, and no upgrade may change.
 
-    #: caBundle of the two webhook configurations.
-    bundles: tuple[str, str]
-    #: The data of the Secret.
-    secret: str
+    A rotation that was started two minutes ago changes which CA is the first. So CAs are compared
+    without their order.
+    """
+
+    #: The CAs in caBundle of the two webhook configurations.
+    bundles: tuple[frozenset[str], frozenset[str]]
+    #: The CAs in the Secret.
+    secret: frozenset[str]
     #: The name of the replica that holds the Lease.
     holder: str
+
+
+def _authorities(bundle: str) -> frozenset[str]:
+    return frozenset(b64decode(bundle).decode().split("-----BEGIN CERTIFICATE-----")[1:])
 
 
 class Release:
@@ -70,9 +79,10 @@ class Release:
             return self.cluster.kubectl(f"--namespace={NAME}", "get", name, f"--output={field}")
 
         data = json.loads(get("secret/rdma-webhook-ca", "json"))["data"]
+        in_secret = [_authorities(value) for key, value in data.items() if key.endswith(".crt")]
         return Written(
-            (get(CONFIGURATION, _BUNDLE), get(VALIDATION, _BUNDLE)),
-            json.dumps(data, sort_keys=True),
+            (_authorities(get(CONFIGURATION, _BUNDLE)), _authorities(get(VALIDATION, _BUNDLE))),
+            frozenset().union(*in_secret),
             get(f"lease/{NAME}", "jsonpath={.spec.holderIdentity}"),
         )
 
