@@ -34,7 +34,7 @@ FABRICS_REMOVED_BY_APPLY = Code(
 FABRIC_OF_OTHER_MANAGER_REMOVED = Code(
     "FabricOfOtherManagerRemoved",
     "An update removes a fabric that a different field manager applied earlier.",
-    "To undo the removal, apply the file that contains the fabric again. Use kubectl apply "
+    "To undo the removal, reapply the file that contains the fabric. Use kubectl apply "
     "--server-side with a different --field-manager for each file: each apply then keeps the "
     "fabrics of the other files.",
 )

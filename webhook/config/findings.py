@@ -24,9 +24,10 @@ FILE_UNREADABLE = Code(
 NOT_YAML = Code("NotYAML", "The file is not YAML.", "Correct the line that the message names.")
 YAML_UNSUPPORTED = Code(
     "YAMLUnsupported",
-    "The file has a repeated key, a tag, a merge key, or another part of YAML that is not "
+    "The file repeats a key, or uses a tag, a merge key or another feature of YAML that is not "
     "supported.",
-    "Write each key once, without a tag, and write out the values that a merge key (<<) would add.",
+    "Write each key once, remove all tags, and write out the values that a merge key (<<) would "
+    "add.",
 )
 NOT_A_CONFIGURATION = Code(
     "NotAConfiguration",

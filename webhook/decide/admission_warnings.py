@@ -90,9 +90,9 @@ HOST_DNS = Reason(
 )
 HOST_PATH = Reason(
     "HostPathDevices",
-    "A hostPath shows RDMA devices, but the container can open only devices that a device "
-    "plugin provides.",
-    remedy="Remove the hostPath volume; the device plugin provides the devices.",
+    "A hostPath volume shows RDMA devices, but a container that is not privileged can open only "
+    "those that a device plugin or a DRA driver provides.",
+    remedy="Remove the hostPath volume; the device plugin or the DRA driver provides the devices.",
 )
 HAZARD_REASONS = (ISTIO, HOST_DNS, HOST_PATH)
 

@@ -121,8 +121,8 @@ OTHER_INJECTOR = Reason(
 )
 OTHER_CONFIGURATION = Reason(
     "OtherConfiguration",
-    "The pod's rdma.lab/status was written under a different configuration, so the webhook treats "
-    "everything in the pod as written by you.",
+    "The pod's annotation rdma.lab/status was written under a different configuration, so the "
+    "webhook treats everything in the pod as written by you.",
     remedy=(
         "If the pod was created from the manifest of an older pod, remove from that manifest "
         "rdma.lab/status and everything that the webhook added. Otherwise, no action is needed."

@@ -35,8 +35,8 @@ _NODE_CORDONED = Code(
 _NODE_NOT_READY = Code(
     "NodeNotReady",
     "Nodes of the fabric are not ready, or their kubelets have never reported.",
-    "Check whether the kubelet of the node is running and can reach the API server; `kubectl "
-    "describe node NODE` shows the condition Ready with its reason.",
+    "Check whether the kubelet of each of these nodes is running and can reach the API server; "
+    "`kubectl describe node NODE` shows the condition Ready with its reason.",
 )
 _NODE_TAINTED_BY_KUBERNETES = Code(
     "NodeTaintedByKubernetes",

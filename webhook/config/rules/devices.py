@@ -54,7 +54,7 @@ def roce_networks(fabric: FabricEntry) -> Iterator[Violation]:
     "socketInterface.",
 )
 def networks_on_host(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that sets a network or `socketInterface`, unused in mode `host-network`.
+    """Warn about a fabric that has mode `host-network`, but sets a network or `socketInterface`.
 
     A warning: they have no effect on pods with hostNetwork, the only pods of that mode.
     """
@@ -76,7 +76,7 @@ def networks_on_host(fabric: FabricEntry) -> Iterator[Violation]:
 @rule(
     "warning",
     (
-        "If Multus attaches the devices, set resources[].network to the "
+        "If Multus attaches the devices, set resources[].network to the name of the "
         "NetworkAttachmentDefinition; otherwise, list in `annotations` the annotations that attach "
         "the devices."
     ),
@@ -111,7 +111,7 @@ def _needs_no_interface(fabric: FabricEntry) -> bool:
     "whose `count` is not 1.",
 )
 def network_interfaces(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a fabric that uses one `@interface` for two networks or several devices of a network.
+    """Reject a fabric that uses an `@interface` for two networks, or for several devices of one.
 
     An error: with two networks of the same interface, a pod never starts. Only the first device of
     a resource gets an interface of that name, so the name cannot be meant for several devices.

@@ -172,8 +172,8 @@ def _names_interface(fabric: FabricEntry) -> bool:
 
 @rule(
     "warning",
-    "Set socketInterface to eth0, or in mode host-network set hostSocketInterface to an interface "
-    "of the node.",
+    "Set socketInterface to eth0 or, in mode host-network, hostSocketInterface to an interface of "
+    "the node.",
 )
 def ucx_without_interface(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a fabric that lists `hcas` and the library `ucx`, but sets no socket interface.
@@ -215,7 +215,7 @@ def ucx_devices_without_interface(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("warning", "Remove openmpi from `libraries`.")
 def openmpi_on_host(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that lists the library `openmpi`, unused in mode `host-network`.
+    """Warn about a fabric that has mode `host-network`, where its library `openmpi` is unused.
 
     A warning: the webhook does not set Open MPI's variables there, since mpirun would abort on a
     node without the interface.
@@ -228,7 +228,7 @@ def openmpi_on_host(fabric: FabricEntry) -> Iterator[Violation]:
 @rule(
     "warning",
     "If the value in env is not intended, remove the variable from env; otherwise, remove the "
-    "field that sets it.",
+    "field that sets it, unless other variables depend on the field.",
 )
 def rendered_twice(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a fabric that overrides in `env` a variable that `qos` or a list of HCAs sets.

@@ -56,8 +56,8 @@ _NAMING_VARIABLES = {"nccl": "NCCL_IB_HCA", "ucx": "UCX_NET_DEVICES", "nvshmem":
 
 @rule(
     "error",
-    "Write each device as mlx5_0 or mlx5_0:1; list exclusions in excludeHcas, and prefixes in "
-    "hcaPrefixes.",
+    "Write each device in the form mlx5_0 or mlx5_0:1; list exclusions in excludeHcas, and "
+    "prefixes in hcaPrefixes.",
     tolerates_other_errors=True,
 )
 def hca_names(fabric: FabricEntry) -> Iterator[Violation]:
@@ -223,7 +223,7 @@ def combined_hca_lists(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("error", "Remove hcas, excludeHcas and hcaPrefixes from the fabric.")
 def hcas_without_names(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a fabric that names HCAs in mode `sr-iov`, `host-device` or `dra`, where names vary.
+    """Reject a fabric that names HCAs in mode `sr-iov`, `host-device` or `dra`: names vary by pod.
 
     An error: the names differ from pod to pod, so a fixed list would be wrong in most pods.
     """
@@ -275,7 +275,10 @@ def bond_on_infiniband(fabric: FabricEntry) -> Iterator[Violation]:
             )
 
 
-@rule("warning", "Set env.NVSHMEM_HCA_PREFIX to the prefix of the devices that NVSHMEM is to use.")
+@rule(
+    "warning",
+    "Set env.NVSHMEM_HCA_PREFIX to the prefix of the names of the devices that NVSHMEM is to use.",
+)
 def nvshmem_prefixes(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a fabric that has devices for NVSHMEM whose names have no common prefix.
 

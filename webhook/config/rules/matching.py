@@ -32,7 +32,7 @@ def labels_of(fabric: FabricEntry) -> dict[str, tuple[str, ...]]:
     "if their nodes have the same labels, set defaults.fabric to one of the two fabrics.",
 )
 def same_gpus(spec: ParsedSpec) -> Iterator[Violation]:
-    """Warn about two fabrics that share a GPU resource or device class, but no label differs.
+    """Warn about two fabrics that share a GPU resource or device class but differ in no node label.
 
     A warning: the fabric of a pod that requests only those GPUs is ambiguous, but a site may intend
     this overlap. Pairs that include `defaults.fabric` are not reported.
@@ -66,7 +66,7 @@ def same_gpus(spec: ParsedSpec) -> Iterator[Violation]:
 
 @file_rule("warning", "Where possible, write label values without wildcards.")
 def many_wildcards(spec: ParsedSpec) -> Iterator[Violation]:
-    """Warn about a configuration that has over 50 wildcard globs for labels: only 50 are compared.
+    """Warn about a configuration that has over 50 wildcard globs for labels: checks use only 50.
 
     A warning: further globs work as well, but are not compared with those of other fabrics or with
     `nodeSelector`.

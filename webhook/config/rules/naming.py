@@ -76,7 +76,7 @@ def _fabrics_text(names: Collection[str]) -> str:
     tolerates_other_errors=True,
 )
 def image_globs(spec: ParsedSpec) -> Iterator[Violation]:
-    """Reject a configuration that lists a glob in `nonRootImages` that no image can match.
+    """Reject a configuration that lists in `nonRootImages` a glob that no image can match.
 
     An error: the intended images would be assumed to run as root.
     """
@@ -106,8 +106,8 @@ def images_without_effect(spec: ParsedSpec) -> Iterator[Violation]:
 
 @rule(
     "error",
-    "Write the resource as domain/name, with a domain outside kubernetes.io and at most 63 "
-    "letters, digits, -, _ and . in the name.",
+    "Write the resource or alias as domain/name, with a domain outside kubernetes.io and at most "
+    "63 letters, digits, -, _ and . in the name.",
     tolerates_other_errors=True,
 )
 def resource_names(fabric: FabricEntry) -> Iterator[Violation]:
@@ -183,7 +183,7 @@ _WRITE_GLOB = (
 
 @rule("error", f"{_LIST_VALUES}; {_WRITE_GLOB}", tolerates_other_errors=True)
 def label_globs(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a fabric that selects nodes by an empty list or by a glob that no label can match.
+    """Reject a fabric that selects nodes by an empty list or a glob that can match no label value.
 
     Label values cannot contain spaces: GPU feature discovery sets `Tesla-V100-SXM2-32GB`, for
     example.
@@ -219,8 +219,8 @@ def variable_names(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule(
     "error",
-    "Write the name of a single interface, such as eth0; it must not be lo, and must have at most "
-    "15 bytes.",
+    "Write the name of a single interface, such as eth0; it must not be lo, and must be at most "
+    "15 bytes long.",
     tolerates_other_errors=True,
 )
 def interface_names(fabric: FabricEntry) -> Iterator[Violation]:

@@ -57,8 +57,8 @@ def _products(fabric: FabricEntry) -> Iterator[tuple[Path, str]]:
 
 @rule(
     "warning",
-    "Remove -SHARED and -MIG-... from the product, since the webhook removes them from node labels "
-    "before it compares.",
+    "Remove -SHARED and -MIG-... from the product, since the webhook removes these suffixes from "
+    "the value of a node label before it compares that value with gpuProducts.",
     tolerates_other_errors=True,
 )
 def stripped_suffixes(fabric: FabricEntry) -> Iterator[Violation]:

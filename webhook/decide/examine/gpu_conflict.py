@@ -30,8 +30,8 @@ GPU_NOT_ON_FABRIC = Reason(
     "The pod requests a GPU that no known node of its fabric offers.",
     remedy=(
         "If the pod is meant for the fabric's nodes, request a type of GPU that they have. If the "
-        "pod is meant for other nodes, remove the annotation rdma.lab/fabric; an RDMA resource "
-        "that those nodes offer may stay in the pod."
+        "pod is meant for other nodes, remove the annotation rdma.lab/fabric if it is set; an RDMA "
+        "resource that those nodes offer may stay in the pod."
     ),
     rdma="unsure",
 )

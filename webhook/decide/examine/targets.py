@@ -74,8 +74,8 @@ GPU_BY_CLAIM = Reason(
     "The pod gets devices of an unknown kind through DRA claims; set rdma.lab/containers.",
     remedy=(
         "Set rdma.lab/containers to the names of the containers that use the GPUs, separated by "
-        "commas. If a claim also provides the NICs, set rdma.lab/fabric, and rdma.lab/devices: "
-        '"0", so that no NIC is requested twice.'
+        "commas, and rdma.lab/fabric to the name of the fabric. If a claim also provides the NICs, "
+        'set rdma.lab/devices: "0" as well, so that no NIC is requested twice.'
     ),
     rdma="no",
 )

@@ -63,11 +63,11 @@ NAME_TAKEN = Reason(
 )
 GPU_TWICE = Reason(
     "GPUTwice",
-    "The fabric's template includes a GPU, and the container requests one itself, so no claim was "
-    "added.",
+    "The fabric's ResourceClaimTemplate includes a GPU, and the container itself requests a GPU, "
+    "so no claim was added.",
     remedy=(
         "Remove the GPU resource, or the claim for a GPU, from the container: the fabric's "
-        "template includes the GPU with its NIC."
+        "ResourceClaimTemplate includes the GPU with its NIC."
     ),
 )
 BY_TEMPLATE = Reason(

@@ -191,7 +191,9 @@ ENV_FROM = Reason(
 NOT_FORWARDED = Reason(
     "NotForwarded",
     "Open MPI does not pass UCX settings on to ranks that it starts over ssh.",
-    remedy="Add -x UCX_NET_DEVICES to mpirun.",
+    remedy=(
+        "Add -x to mpirun for each UCX variable in the launcher's env, such as -x UCX_NET_DEVICES."
+    ),
 )
 
 

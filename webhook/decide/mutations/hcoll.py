@@ -75,19 +75,19 @@ OTHER_USER = Reason(
     "OtherUser",
     "The launcher runs under a program such as sudo or su, which may clear the environment, and "
     "with it the variable that switches HCOLL off.",
-    remedy="If the job hangs, add -mca coll_hcoll_enable 0 to mpirun.",
+    remedy="If the job hangs, add -mca coll_hcoll_enable 0 to the options of mpirun.",
 )
 SCRIPT_TOO_LARGE = Reason(
     "ScriptTooLarge",
     "A script that launches ranks was not edited: the pod's scripts exceed 32 KiB in total, have "
     "too many commands, or nest deeper than 64 levels.",
-    remedy="If the job hangs, add -mca coll_hcoll_enable 0 to mpirun.",
+    remedy="If the job hangs, add -mca coll_hcoll_enable 0 to the options of mpirun.",
 )
 SCRIPT_UNCLEAR = Reason(
     "ScriptUnclear",
     "A script that launches ranks was not edited, since the webhook cannot tell how a shell would "
     "interpret it.",
-    remedy="If the job hangs, add -mca coll_hcoll_enable 0 to mpirun.",
+    remedy="If the job hangs, add -mca coll_hcoll_enable 0 to the options of mpirun.",
 )
 
 FLAG = ("-mca", "coll_hcoll_enable", "0")

@@ -64,7 +64,7 @@ PRIVILEGED = Reason(
 RAISED = Reason(
     "MemlockRaised",
     "IPC_LOCK has no effect in this container, or Pod Security forbids it; annotations for the "
-    "NRI ulimit-adjuster raise memlock instead.",
+    "NRI ulimit-adjuster raise the memlock limit instead.",
     remedy="",
 )
 DROPPED = Reason(
@@ -74,8 +74,8 @@ DROPPED = Reason(
 )
 POD_SECURITY = Reason(
     "PodSecurity",
-    "The namespace enforces a Pod Security level that forbids IPC_LOCK; without IPC_LOCK, memlock "
-    "must be raised.",
+    "The namespace enforces a Pod Security level that forbids IPC_LOCK; without IPC_LOCK, the "
+    "memlock limit must be raised.",
     remedy=(
         "Run the pod in a namespace with the Pod Security level privileged: baseline and "
         f"restricted forbid IPC_LOCK. If that is not possible, {RAISE_MEMLOCK}"
@@ -90,20 +90,21 @@ MISSPELLED = Reason(
 )
 NON_ROOT = Reason(
     "NonRoot",
-    "The container runs as a user other than root, for whom IPC_LOCK has no effect; memlock then "
-    "depends on the node.",
+    "The container runs as a user other than root, for whom IPC_LOCK has no effect; the memlock "
+    "limit then depends on the node.",
     remedy=RUN_AS_ROOT,
 )
 USER_NAMESPACE = Reason(
     "UserNamespace",
-    "The pod sets hostUsers: false, so IPC_LOCK has no effect; memlock then depends on the node.",
+    "The pod sets hostUsers: false, so IPC_LOCK has no effect; the memlock limit then depends on "
+    "the node.",
     remedy=f"Remove hostUsers: false, run the container {_AS_ROOT}, and {_KEEP_USER}",
 )
 NOT_RAISED = Reason(
     "MemlockNotRaised",
-    "No annotation raises memlock: the ulimit annotation in the pod's manifest does not, or the "
-    "webhook could not add one, because the container's name is too long or the pod's annotations "
-    "have reached their size limit.",
+    "No annotation raises the memlock limit: the ulimit annotation in the pod's manifest does "
+    "not, or the webhook could not add one, because the container's name is too long or the pod's "
+    "annotations have reached their size limit.",
     remedy=(
         "If the pod's manifest has a ulimit annotation for the container, remove it. If the "
         "container's name has more than 53 characters, shorten the name. If neither applies, "
@@ -186,13 +187,15 @@ def _leave(
 def _without_capability(draft: Draft, analysis: PodAnalysis, target: Target, level: str) -> None:
     memlock = analysis.configuration.defaults.memlock
     if memlock == "unlimited":
-        message = f"not added, since Pod Security {level} forbids it, and memlock is unlimited"
+        message = (
+            f"not added, since Pod Security {level} forbids it, and locked memory is unlimited"
+        )
         draft.skipped(target.name, POD_SECURITY, message)
     elif _raise_memlock(draft, analysis, target):
         message = f"{_RAISED}; Pod Security {level} forbids IPC_LOCK"
         draft.applied(target.name, RAISED, message)
     elif _is_raised(draft, analysis, target):
-        draft.already(target.name, RAISED, "an annotation already raises memlock")
+        draft.already(target.name, RAISED, "an annotation already raises the memlock limit")
     else:
         _report_refusal(draft, analysis, target, level)
 
@@ -211,7 +214,7 @@ def _report_refusal(draft: Draft, analysis: PodAnalysis, target: Target, level: 
         draft.warned(target.name, POD_SECURITY, message)
 
 
-_RAISED = "annotated the pod, so that NRI raises memlock"
+_RAISED = "annotated the pod, so that NRI raises the memlock limit"
 
 
 def _raise_memlock(draft: Draft, analysis: PodAnalysis, target: Target) -> bool:
@@ -236,7 +239,7 @@ def _warn(draft: Draft, analysis: PodAnalysis, target: Target, reason: Reason) -
         return
     if memlock == "nri":
         message = (
-            "memlock is not raised, since the annotation's key would be too long, or the "
+            "the memlock limit stays low: the annotation's key would be too long, or the "
             "annotations are full"
         )
         if any(key in draft.view.annotations for key in memlock_annotations(target.name)):

@@ -65,7 +65,7 @@ GUARANTEED = Reason(
 )
 SHARED_GPU = Reason(
     "SharedGPU",
-    "A container with a MIG slice or a shared GPU shares its node with other pods, so the "
+    "A container with a MIG slice or a shared GPU may share its node with other pods, so the "
     "container's memory limit is kept.",
     remedy=(
         "To let the webhook remove the memory limit, request whole GPUs, or set "
@@ -78,14 +78,14 @@ POD_LIMIT_SHARED = Reason(
     "The memory limit is set for the pod as a whole, and a container without RDMA has no limit of "
     "its own, so the pod's limit is kept.",
     remedy=(
-        "Set limits.memory on each container instead of the pod, so that the webhook can remove "
+        "Set limits.memory on each container instead of on the pod, so that the webhook can remove "
         "it only from the containers that need RDMA."
     ),
 )
 BURSTABLE = Reason(
     "GuaranteedLost",
-    "Without a memory limit, the pod is Burstable: it gets no exclusive CPUs and no NUMA-aligned "
-    "memory.",
+    "Since the webhook removed the memory limit, the pod's QoS class is Burstable, not "
+    "Guaranteed: the pod gets no exclusive CPUs and no NUMA-aligned memory.",
     remedy=(
         "If the job needs exclusive CPUs or NUMA-aligned memory, set rdma.lab/memory-limit: keep. "
         "Otherwise, no action is needed."

@@ -66,7 +66,10 @@ OTHER = Reason(
 FEW_DEVICES = Reason(
     "FewDevices",
     "The container requests fewer RDMA devices than the fabric provides for the container's GPUs.",
-    remedy="Remove the resource, so that the webhook requests as many devices as the GPUs need.",
+    remedy=(
+        "Remove the RDMA resource from the container, so that the webhook requests as many devices "
+        "as the container's GPUs need."
+    ),
 )
 VIRTUAL = Reason(
     "VirtualGPU",

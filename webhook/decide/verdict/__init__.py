@@ -69,7 +69,7 @@ EQUIPPED = Reason(
 LAUNCHER = Reason(
     "Launcher",
     "The pod only starts ranks in other pods; see the verdicts of those pods.",
-    remedy="Check the worker pods instead: `rdma-webhook why POD`.",
+    remedy="Check the pods of the ranks instead: `rdma-webhook why POD`.",
     rdma="none",
 )
 ROOT_ASSUMED = Reason(

@@ -38,7 +38,7 @@ def judge_command_memlock(pod: PatchedPod, patched: PatchedTarget) -> Verdict | 
         return None
     obstacle = pinned_memory_obstacle(pod, patched)
     if obstacle and settings.memlock is not None and _is_low(settings.memlock.limit):
-        limit = f"memlock is limited to {settings.memlock.limit} KiB ({settings.memlock.source})"
+        limit = f"the memlock limit is {settings.memlock.limit} KiB ({settings.memlock.source})"
         return Verdict.of(
             LOWERED, f"container {name} {obstacle.clause}, and {limit}; remove that limit"
         )

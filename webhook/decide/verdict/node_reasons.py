@@ -24,16 +24,16 @@ _FEWER_DEVICES = (
     "containers of a pod share the devices of one node."
 )
 _SELECT = (
-    "Correct the pod's nodeSelector, node affinity or nodeName, so that it selects nodes of the "
-    "fabric: `kubectl get nodes --show-labels` shows the labels of all nodes."
+    "Correct the pod's nodeSelector, node affinity or nodeName, so that the pod can run on nodes "
+    "of the fabric: `kubectl get nodes --show-labels` shows the labels of all nodes."
 )
 NO_NODES = Reason(
     "FabricWithoutNodes",
     "No node belongs to the fabric now.",
     remedy=(
         "If the pod should use another fabric, set rdma.lab/fabric to that fabric. Otherwise, ask "
-        "the cluster administrator whether the fabric's nodes are down or lack the configured "
-        "labels."
+        "the cluster administrator whether the fabric's nodes have left the cluster, lack the "
+        "configured labels, or offer neither the fabric's GPUs nor its RDMA resource."
     ),
     rdma="unsure",
 )
@@ -60,8 +60,8 @@ FABRIC_NOWHERE = Reason(
     f"No node belongs to the fabric{_STATIC}, so none is expected.",
     remedy=(
         "If the pod should use another fabric, set rdma.lab/fabric to that fabric. Otherwise, ask "
-        "the cluster administrator whether the fabric's nodes are down or lack the configured "
-        "labels."
+        "the cluster administrator whether the fabric's nodes have left the cluster, lack the "
+        "configured labels, or offer neither the fabric's GPUs nor its RDMA resource."
     ),
     rdma="no",
 )
@@ -103,8 +103,8 @@ UNAVAILABLE = Reason(
     "Each of the fabric's nodes that could otherwise run the pod is cordoned, not ready or "
     "tainted by Kubernetes.",
     remedy=(
-        "Ask the cluster administrator when the fabric's nodes will take pods again. The pod then "
-        "starts without further action."
+        "Ask the cluster administrator when the fabric's nodes will take pods again. Once they do, "
+        "the pod starts without further action."
     ),
     rdma="unsure",
 )

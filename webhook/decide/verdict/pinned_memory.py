@@ -23,23 +23,23 @@ from webhook.model.decision import Reason, Verdict
 from webhook.model.images import non_root_user
 
 _RECORD_MEMLOCK = (
-    "If the nodes already raise memlock, ask the cluster administrator to set `defaults.memlock` "
-    "in the configuration: to unlimited if LimitMEMLOCK=infinity raises it, to nri if the NRI "
-    "ulimit-adjuster does."
+    "If the nodes already raise the memlock limit, ask the cluster administrator to set "
+    "`defaults.memlock` in the configuration: to unlimited if LimitMEMLOCK=infinity raises it, to "
+    "nri if the NRI ulimit-adjuster does."
 )
 MEMLOCK_LIMITED = Reason(
     "MemlockLimited",
     (
-        "A container lacks IPC_LOCK, or IPC_LOCK has no effect there, and neither the nodes nor an "
-        "annotation for the NRI ulimit-adjuster raises memlock."
+        "In a container, IPC_LOCK is missing or has no effect, and neither the nodes nor an "
+        "annotation for the NRI ulimit-adjuster raises the memlock limit."
     ),
     remedy=RUN_AS_ROOT_WITH_IPC_LOCK,
     rdma="no",
 )
 MEMLOCK_UNKNOWN = Reason(
     "MemlockUnknown",
-    "A container lacks IPC_LOCK, or IPC_LOCK has no effect there, and whether the nodes raise "
-    "memlock is unknown.",
+    "A container lacks IPC_LOCK, or IPC_LOCK has no effect in it; whether the nodes raise the "
+    "memlock limit is unknown.",
     remedy=f"{RUN_AS_ROOT_WITH_IPC_LOCK} {_RECORD_MEMLOCK}",
     rdma="unsure",
 )
@@ -47,7 +47,7 @@ IPC_LOCK_FORBIDDEN = Reason(
     "IpcLockForbidden",
     (
         "The namespace enforces a Pod Security level that forbids IPC_LOCK, and neither the nodes "
-        "nor an annotation for the NRI ulimit-adjuster raises memlock."
+        "nor an annotation for the NRI ulimit-adjuster raises the memlock limit."
     ),
     remedy=POD_SECURITY.remedy,
     rdma="no",
@@ -91,7 +91,10 @@ _STAY_ROOT = (
     f"user, {RAISE_MEMLOCK}"
 )
 #: `defaults.memlock` → why the limit stays low.
-_NODES = {"limited": "the nodes limit memlock", "nri": "no annotation raises memlock"}
+_NODES = {
+    "limited": "the nodes limit locked memory",
+    "nri": "no annotation raises the memlock limit",
+}
 
 
 def judge_pinned_memory(pod: PatchedPod, patched: PatchedTarget) -> Verdict | None:

@@ -130,8 +130,8 @@ GVISOR = Reason(
 )
 KATA = Reason(
     "KataSandbox",
-    "The pod's runtimeClassName chooses a Kata virtual machine, where only a passed-through NIC "
-    "works.",
+    "The pod's runtimeClassName selects a Kata virtual machine, where RDMA works only with a "
+    "passed-through NIC.",
     remedy=(
         "Ask the cluster administrator whether a NIC is passed through to Kata virtual machines. "
         "If not, remove runtimeClassName."

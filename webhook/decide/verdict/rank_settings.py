@@ -22,7 +22,7 @@ RANKS_OFF = Reason(
     "RanksWithoutRdma",
     "The launcher turns RDMA off for the ranks that it starts in other pods: for NCCL, or for MPI "
     "if MPI moves the ranks' data.",
-    remedy="Remove the setting from the launcher's command, script or env.",
+    remedy="In the launcher's command, script or env, remove the setting that turns RDMA off.",
     rdma="no",
 )
 RANK_REASONS = (RANKS_OFF,)

@@ -46,8 +46,8 @@ NODE_WITHOUT_RDMA_DEVICE = Code(
 )
 LINK_LAYER_UNKNOWN = Code(
     "LinkLayerUnknown",
-    "No tool shows the link layer of the node's ports, or at least of the Active ones, so the "
-    "node is in no fabric.",
+    "No tool shows the link layer of any port of the node, or of any Active port, so discover "
+    "assigns the node to no fabric.",
     "Pass the output of ibstat, ibstatus or ibv_devinfo from the node to discover as well. If "
     "none of these tools is installed, run on the node the script that `rdma-webhook discover "
     "script` prints, and pass its output.",
@@ -124,8 +124,9 @@ NODE_MEMLOCK_LIMITED = Code(
     "NodeMemlockLimited",
     "On a node, containerd limits the memory that containers may lock, so RDMA fails in "
     "containers that do not run as root.",
-    "On the node, set LimitMEMLOCK=infinity in a drop-in of containerd.service, restart "
-    "containerd, and set `defaults.memlock: unlimited` in the fabrics file.",
+    "On the node, set LimitMEMLOCK=infinity in a drop-in of containerd.service, and restart "
+    "containerd. Once no node limits locked memory, set `defaults.memlock: unlimited` in the "
+    "fabrics file.",
 )
 PEER_MEMORY_NOT_LOADED = Code(
     "PeerMemoryNotLoaded",

@@ -27,7 +27,7 @@ MTU_BELOW_INTERFACE = Code(
     "MtuBelowInterface",
     "RDMA uses a smaller MTU on a RoCE port than the MTU of its network interface allows.",
     "Set the MTU of the network interface again (ip link set mtu) and, for a bond, that of its "
-    "members. Then collect the output of all tools at the same time.",
+    "members. Then collect the output of all tools again.",
 )
 ROCE_GID_LINK_LOCAL = Code(
     "RoceGidLinkLocal",

@@ -29,11 +29,11 @@ _NAMED_PORTS = 5
 PORT_ERRORS_COUNTED = Code(
     "PortErrorsCounted",
     "An error counter of a port is not zero.",
-    "Check the counter again in an hour. If it grows, replace the cable or the transceiver.",
+    "Check the counter again in an hour. If it has grown, replace the cable or the transceiver.",
 )
 _RESET_REMEDY = (
     "A counter at its maximum no longer grows: reset it (perfquery -R), and check it again in an "
-    "hour. If it grows, replace the cable or the transceiver."
+    "hour. If it has grown, replace the cable or the transceiver."
 )
 
 

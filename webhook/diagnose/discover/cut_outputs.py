@@ -14,8 +14,8 @@ OUTPUT_CUT = Code(
     "OutputCut",
     "The output of a tool ends too early, for instance in the middle of a device or before the "
     "last row of a table.",
-    "Collect the whole output on the node again, and check that nothing cuts it off, such as the "
-    "size of a terminal's history, a limit on lines, or a connection that ends.",
+    "Collect the whole output on the node again, and check that nothing (such as the size of a "
+    "terminal's history, a limit on lines, or a connection that ends) cuts it off.",
 )
 
 

@@ -20,9 +20,8 @@ from webhook.model.names import natural_key, shortened_list
 NODE_GONE = Code(
     "NodeGone",
     "A node is in the earlier output (--against), but not in this one.",
-    "If the node was removed on purpose, save the current output of discover to a file with -o "
-    "json, and give that file to --against from now on. Otherwise, collect the node's output "
-    "again.",
+    "If the node was removed on purpose, save the current output of `discover -o json` to a file, "
+    "and give that file to --against from now on. Otherwise, collect the node's output again.",
 )
 NODE_NEW = Code("NodeNew", "A node is not in the earlier output (--against).")
 HCA_GONE = Code(
@@ -55,13 +54,13 @@ LINK_LAYER_CHANGED = Code(
     "LinkLayerChanged",
     "The link layer of a port is not what it was in the earlier output (--against).",
     "If the change is intended, create the fabrics file again with discover. Otherwise, set the "
-    "link layer that the fabric needs (mlxconfig, LINK_TYPE_P1), and reboot the node.",
+    "link layer that the fabric needs (mlxconfig, LINK_TYPE_P1 or LINK_TYPE_P2), and reboot the "
+    "node.",
 )
 FIRMWARE_CHANGED = Code(
     "FirmwareChanged",
     "The firmware of a card is not what it was in the earlier output (--against).",
-    "Unless the change is intended, install the same firmware as on the other cards "
-    "(mlxfwmanager, mlxup).",
+    "Unless the change is intended, install the earlier firmware again (mlxfwmanager, mlxup).",
 )
 PSID_CHANGED = Code(
     "PsidChanged",

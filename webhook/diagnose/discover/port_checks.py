@@ -133,7 +133,7 @@ CARD_MISSING = Code(
 )
 ROCE_GID_MISSING = Code(
     "RoceGidMissing",
-    "A RoCE port has no RoCE v2 GID, so nothing can connect to it.",
+    "A RoCE port has no RoCE v2 GID, so nothing can connect to it over RoCE v2.",
     "Give the network interface of the port an IP address.",
 )
 PORT_CODES = (

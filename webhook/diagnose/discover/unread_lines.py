@@ -13,8 +13,8 @@ from webhook.model.names import counted, natural_key
 LINES_UNREAD = Code(
     "LinesUnread",
     "The input has lines that discover does not recognize as output of a tool.",
-    "If they come from a tool that discover reads, check that nothing cut or changed them, and "
-    "collect its output again.",
+    "If they come from a tool whose output discover reads, check that nothing cut or changed "
+    "them, and collect that output again.",
 )
 DEVICE_NOT_OPENED = Code(
     "DeviceNotOpened",

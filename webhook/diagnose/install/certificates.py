@@ -24,8 +24,8 @@ _SELF_MANAGED, _OF_FILES, _CA = timedelta(hours=4), timedelta(days=7), timedelta
 
 OTHER_CA_BUNDLE = Code(
     "OtherCaBundle",
-    "The caBundle of a webhook configuration does not have exactly the webhook's CAs, so the API "
-    "server's calls to the webhook may fail.",
+    "The caBundle of a webhook configuration does not contain exactly the webhook's CAs, so the "
+    "API server's calls to the webhook may fail.",
     "Run `rdma-webhook certs status`, which shows the CAs in caBundle and in the Secret. If "
     "cert-manager sets caBundle, read the log of its CA injector instead.",
 )

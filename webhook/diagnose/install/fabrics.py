@@ -18,7 +18,7 @@ NO_FABRICS = Code(
 )
 CONDITION_FALSE = Code(
     "ConditionFalse",
-    "A condition of the FabricConfiguration is false or unknown; its message has the reason.",
+    "A condition of the FabricConfiguration is false or unknown; its message explains why.",
     "Correct the problem that the message reports; `kubectl describe fabrics default` shows "
     "all conditions and Events.",
 )
@@ -26,8 +26,8 @@ STATUS_OUTDATED = Code(
     "StatusOutdated",
     "No replica has written the status of the FabricConfiguration since the last change to its "
     "spec.",
-    "After a change, wait a few seconds. If the status stays outdated, check that the replicas are "
-    "running and that the Lease exists.",
+    "After a change, wait a few seconds. If the status stays outdated, check that the replicas "
+    "are running, and that the Lease rdma-webhook exists in their namespace.",
 )
 NODES_HAVE_PROBLEMS = Code(
     "NodesHaveProblems",

@@ -18,7 +18,8 @@ NO_PROMETHEUS_OPERATOR = Code(
     "NoPrometheusOperator",
     "The cluster lacks the kind PodMonitor or PrometheusRule. Whether another program reads the "
     "metrics was not checked.",
-    'If another program collects metrics, see "Metrics" and "Alerts" in docs/operation.md.',
+    'If another program collects the webhook\'s metrics, see "Metrics" and "Alerts" in '
+    "docs/operation.md.",
 )
 CODES = (NOT_MONITORED, NO_PROMETHEUS_OPERATOR)
 

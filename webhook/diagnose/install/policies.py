@@ -69,8 +69,8 @@ POLICY_CHANGED = Code(
 NOT_GUARDED = Code(
     "NotGuarded",
     "A dry run by a replica has shown that a guard (a policy that limits what the webhook's own "
-    "account may change) does not work: the account can change fields of a webhook configuration "
-    "other than caBundle.",
+    "account may change) does not work: the account can change more of a webhook configuration "
+    "than caBundle.",
     _RESTORE,
 )
 CODES = (POLICY_MISSING, POLICY_NOT_BOUND, POLICY_CHANGED, NOT_GUARDED)

@@ -36,7 +36,7 @@ CONFIGURATIONS_DIFFER = Code(
 )
 VERSIONS_DIFFER = Code(
     "VersionsDiffer",
-    "The replicas have different versions, as during a rollout.",
+    "The replicas run different versions of rdma-webhook, as during a rollout.",
     "Wait for the rollout: `kubectl -n NAMESPACE rollout status deployment/rdma-webhook`.",
 )
 VERSION_SKEW = Code(

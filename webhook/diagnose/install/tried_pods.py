@@ -27,7 +27,7 @@ NAMESPACE_NOT_LABELED = Code(
     "NamespaceNotLabeled",
     f'The namespace for the dry runs lacks the label {OPT_IN_LABEL}: "true", so its pods cannot '
     "opt in.",
-    f"Run `kubectl label namespace NAMESPACE {OPT_IN_LABEL}=true`.",
+    f"Run `kubectl label --overwrite namespace NAMESPACE {OPT_IN_LABEL}=true`.",
 )
 NAMESPACE_MISSING = Code(
     "NamespaceMissing",

@@ -28,7 +28,7 @@ from webhook.model.names import counted
 OVER_RDMA = Code(
     "OverRdma",
     "A collective ran over RDMA, with at least half of the bandwidth of the HCAs that NCCL used; "
-    "or the log of a job without a benchmark shows that it used RDMA.",
+    "or the log of a job without a benchmark shows that the job used RDMA.",
 )
 COLLECTIVE_SLOW = Code(
     "CollectiveSlow",

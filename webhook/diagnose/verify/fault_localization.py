@@ -49,7 +49,7 @@ ALL_ALIKE = Code(
 NOT_LOCATED = Code(
     "NotLocated",
     "Some pairs of nodes have bad measurements, and too few other pairs were measured to show "
-    "whether a node or the path is at fault.",
+    "whether a node or a path between nodes is at fault.",
     "Measure these nodes with other nodes as well: pass --all-pairs and, if --nodes lists only a "
     "few nodes, add more.",
 )
@@ -158,8 +158,9 @@ class _FaultSearch:
         ]
         if slow:
             text = (
-                f"Bad measurements of {shortened_list(_pair_names(slow))} ({tally_of(slow)}). "
-                "Too few other pairs were measured to show whether a node or the path is at fault."
+                f"Bad measurements of {shortened_list(_pair_names(slow))} ({tally_of(slow)}). Too "
+                "few other pairs were measured to show whether a node or a path between nodes is "
+                "at fault."
             )
             self._add(slow, NOT_LOCATED, text, Location(nodes=self._nodes(slow)))
 

@@ -33,8 +33,8 @@ from webhook.model.names import counted
 NO_RESULT = Code(
     "NoResult",
     "The output of a benchmark ends before its result.",
-    "Pass the complete output, after the benchmark has finished; for perftest, pass that of the "
-    "server and that of the client.",
+    "Pass the complete output, after the benchmark has finished; for perftest, pass the output of "
+    "both the server and the client.",
 )
 CONNECTED = Code("Connected", "rping exchanged data over RDMA. rping does not measure bandwidth.")
 ZERO_BANDWIDTH = Code(
@@ -52,8 +52,8 @@ BELOW_RATE = Code(
     "BelowRate",
     "The bandwidth is between 75% and 90% of the expected rate.",
     "Compare this result with those of other pairs of nodes to find the slow port. Check the "
-    "port's PCIe link (lspci -vv, LnkSta) and its error counters, and whether other jobs use its "
-    "network link.",
+    "port's PCIe link (lspci -vv, LnkSta), the port's error counters, and whether other jobs use "
+    "its network link.",
 )
 FAR_BELOW_RATE = Code(
     "FarBelowRate", "The bandwidth is below 75% of the expected rate.", BELOW_RATE.remedy
@@ -61,7 +61,7 @@ FAR_BELOW_RATE = Code(
 FASTER_THAN_RATE = Code(
     "FasterThanRate",
     "The bandwidth is above 105% of the expected rate, more than a port of this rate can carry.",
-    "Check the expected rate, and that the server and the client ran on different nodes.",
+    "Check that the expected rate is correct, and that the two ends ran on different nodes.",
 )
 SMALL_MESSAGES = Code(
     "SmallMessages",
@@ -73,8 +73,8 @@ LOOPBACK = Code(
     "It is not certain that a cable was tested: the benchmark ran within one node, the server and "
     "the client have the same address, or both were run in the same terminal and no address "
     "distinguishes their nodes.",
-    "Run the server on one node and the client on another, and pass the server's address to the "
-    "client.",
+    "Run the benchmark on at least two nodes. If it has a server and a client, run these on "
+    "different nodes, and pass the server's address to the client.",
 )
 NO_RATE = Code(
     "NoRate",
@@ -89,8 +89,8 @@ QUICK = Code(
 )
 TOO_FEW_PEERS = Code(
     "NoPeers",
-    "The latency is not graded: fewer than three runs can be compared, and the latency is above "
-    "the limit of NVIDIA's test ngc_multinode_perf, or that test has no limit for it.",
+    "The latency is not graded: fewer than three runs can be compared, and NVIDIA's test "
+    "ngc_multinode_perf has either a lower limit for it or none.",
     "To compare latencies, pass the output of at least three pairs of nodes.",
 )
 NOT_RDMA = Code(
@@ -106,8 +106,8 @@ WRONG_RESULTS = Code(
 TRANSPORT_UNKNOWN = Code(
     "TransportUnknown",
     "The output of a benchmark, or the log of a job, does not show which network was used.",
-    "Run the benchmark or the job again on at least two nodes with NCCL_DEBUG=INFO, and pass its "
-    "complete output to `rdma-webhook verify judge`.",
+    "Run the benchmark or the job again on at least two nodes with NCCL_DEBUG=INFO (for UCX: "
+    "UCX_LOG_LEVEL=info), and pass its complete output to `rdma-webhook verify judge`.",
 )
 
 _UCX_REMEDY = (

@@ -21,13 +21,13 @@ from webhook.model.finding import Code, Finding
 AS_PEERS = Code(
     "AsPeers",
     "The latency is within the spread of its peers: the runs of the same test on devices with the "
-    "same name or, if these are fewer than three, on all devices.",
+    "same name or, if there are fewer than three of these, on all devices.",
 )
 OUTLIER = Code(
     "Outlier",
     "The run is worse than its peers: the other runs of the same test, either on devices with the "
     "same name or on all devices.",
-    "Test both nodes of this run with other nodes, to find the slow port or cable.",
+    "Test each node of this run with other nodes, to find the slow port or cable.",
 )
 PEER_CODES = (AS_PEERS, OUTLIER)
 

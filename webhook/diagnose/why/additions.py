@@ -31,8 +31,8 @@ ADDED_AT_ADMISSION = Code(
     "The setting that caused the verdict is not in the template that the pod was created from: "
     "another webhook or a policy added it when the pod was created.",
     "Find out which webhook or policy made the addition: `kubectl get "
-    "mutatingwebhookconfigurations` lists the webhook configurations. Correct that webhook or "
-    "policy, and create the pod again.",
+    "mutatingwebhookconfigurations` and `kubectl get mutatingadmissionpolicies` list the "
+    "candidates. Correct that webhook or policy, and create the pod again.",
 )
 CODES = (ADDED_AT_ADMISSION,)
 

@@ -10,11 +10,11 @@ from webhook.model.names import capitalized
 
 CHANGED_AFTERWARDS = Code(
     "ChangedAfterwards",
-    "The pod no longer matches its rdma.lab/status: another webhook, a policy or a person changed "
-    "the pod after rdma-webhook was called.",
+    "The pod no longer matches its annotation rdma.lab/status: another webhook, a policy or a "
+    "person changed the pod after rdma-webhook was called.",
     "Find out what changed the pod: `kubectl get mutatingwebhookconfigurations` lists the webhook "
-    "configurations in the order in which their webhooks are called. Prevent that change, and "
-    "create the pod again.",
+    "configurations in the order in which their webhooks are called, and `kubectl get "
+    "mutatingadmissionpolicies` lists the policies. Prevent that change, and create the pod again.",
 )
 CODES = (CHANGED_AFTERWARDS,)
 

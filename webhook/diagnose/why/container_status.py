@@ -22,8 +22,8 @@ from webhook.model.annotations import MEMORY_LIMIT_ANNOTATION
 from webhook.model.finding import Code, Finding, Level
 
 _CHECK_IMAGE = (
-    "Check the image's name and tag, whether the node can reach the registry, and whether the "
-    "namespace has the image's pull secret."
+    "Check the image's name and tag, whether the node can reach the registry, and whether "
+    "imagePullSecrets in the pod's spec names a valid pull secret of the namespace."
 )
 _CORRECT = "Correct the problem that the kubelet's message reports."
 #: The reasons for which the kubelet cannot start a container, with the cause as a clause.
@@ -44,7 +44,7 @@ _START_FAILURES = (
         Code(
             "InvalidImageName",
             "The image of a container has an invalid name.",
-            "Correct the image reference in the pod spec: it is not a valid image name.",
+            "Correct the image reference in the pod spec.",
         ),
         "its image has an invalid name",
     ),
@@ -109,15 +109,15 @@ OOM_KILLED = Code(
     "OOMKilled",
     "A container was killed because it used more memory than its limit, or because the node ran "
     "out of memory. Registered memory counts against the limit.",
-    "Raise limits.memory or, if the container has no memory limit, request as much memory as the "
-    "job uses.",
+    "Raise limits.memory or, if the node ran out of memory, request as much memory as the job "
+    "uses.",
 )
 START_ERROR = Code(
     "StartError",
     "The runtime could not start the command of a container. The container has never run, so it "
     "has no log.",
-    "Correct the problem that the runtime's message reports: usually, the image lacks the command "
-    "or a path.",
+    "Correct the problem that the runtime's message reports: usually, the image does not contain "
+    "the command.",
 )
 CODES = (
     *(code for code, _ in _START_FAILURES),

@@ -21,8 +21,8 @@ MAY_LOCK_MEMORY = Code(
 )
 CANNOT_LOCK_MEMORY = Code(
     "CannotLockMemory",
-    f"A process that is started in the container cannot register memory: {CAPABILITY} has no "
-    "effect for its user, and the limit on locked memory (ulimit -l) is too low.",
+    "A process that is started in the container cannot lock as much memory as RDMA needs: "
+    f"{CAPABILITY} is not in effect, and the limit on locked memory (ulimit -l) is too low.",
     RUN_AS_ROOT,
 )
 CODES = (MAY_LOCK_MEMORY, CANNOT_LOCK_MEMORY)

@@ -20,8 +20,8 @@ from webhook.preview.workloads.hints import resembles_enable
 NAMESPACE_NOT_LABELED = Code(
     "NamespaceNotLabeled",
     f'The pod\'s namespace lacks the label {OPT_IN_LABEL}: "true".',
-    f"Ask the cluster administrator to run `kubectl label namespace NAME {OPT_IN_LABEL}=true`. "
-    "Then create the pod again.",
+    "Ask the cluster administrator to run `kubectl label --overwrite namespace NAME "
+    f"{OPT_IN_LABEL}=true`. Then create the pod again.",
 )
 NOT_INSTALLED = Code(
     "NotInstalled",
@@ -51,12 +51,14 @@ NOT_SELECTED = Code(
 CREATED_BEFORE_WEBHOOK = Code(
     "CreatedBeforeWebhook",
     "The pod was created before the webhook was installed.",
-    "Create the pod again; the webhook will then be called.",
+    "Make sure that the pod's manifest or, for a workload, the pod template has the annotation "
+    'rdma.lab/enable: "true", and create the pod again.',
 )
 ANNOTATED_LATER = Code(
     "AnnotatedLater",
     f"The annotation {ENABLE_ANNOTATION} was set after the pod was created.",
-    "Set the annotation in the pod's template, and create the pod again.",
+    "Set the annotation in the pod's manifest or, for a workload, in the pod template, and create "
+    "the pod again.",
 )
 CREATED_BEFORE_LABEL = Code(
     "CreatedBeforeLabel",
@@ -65,8 +67,9 @@ CREATED_BEFORE_LABEL = Code(
 )
 CREATED_EARLIER = Code(
     "CreatedEarlier",
-    "The pod was created before the annotation or the label rdma.lab/enable was set, before the "
-    "webhook was installed, or while the webhook did not respond and its failurePolicy was Ignore.",
+    "The pod was created before its annotation or its namespace's label rdma.lab/enable was set, "
+    "before the webhook was installed, or while the webhook did not respond and its failurePolicy "
+    "was Ignore.",
     CREATED_BEFORE_WEBHOOK.remedy,
 )
 DID_NOT_ANSWER = Code(
@@ -79,7 +82,7 @@ DID_NOT_ANSWER = Code(
 NOT_CALLED = Code(
     "NotCalled",
     'The webhook was not called for the pod, which has the annotation rdma.lab/enable: "true", '
-    "but no rdma.lab/status. The reason is unknown.",
+    "but not the annotation rdma.lab/status. The reason is unknown.",
     f'Check that the namespace has the label {OPT_IN_LABEL}: "true", and create the pod again.',
 )
 CODES = (
@@ -239,8 +242,9 @@ def _unanswered_call(evidence: PodEvidence) -> Iterator[Finding]:
     ]
     if missing:
         text = (
-            "No: the pod has the annotation, but no rdma.lab/status. The reason is unknown, since "
-            f"rdma-webhook did not read {' or '.join(missing)}."
+            f"No: the pod has the annotation {ENABLE_ANNOTATION}, but not the annotation "
+            "rdma.lab/status. The reason is unknown, since rdma-webhook did not read "
+            f"{' or '.join(missing)}."
         )
         remedy = (
             f'Check that the namespace has the label {OPT_IN_LABEL}: "true" (kubectl get namespace '

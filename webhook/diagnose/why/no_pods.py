@@ -31,9 +31,10 @@ BEING_DELETED = Code(
     "BeingDeleted",
     "The controller, an object that it created for its pods (such as the Job of a CronJob), or "
     "the namespace is being deleted, so there are no pods.",
-    "Wait until the deletion is complete, then create the controller again. If you cannot wait, "
-    "create it in another namespace. An object that a controller creates, such as the Job of a "
-    "CronJob, is created again automatically.",
+    "Wait until the deletion is complete, then create the controller again (first the namespace, "
+    "if that was deleted). If you cannot wait, create the controller in another namespace. An "
+    "object that a controller creates, such as the Job of a CronJob, is created again "
+    "automatically.",
 )
 WAITS_FOR_READY = Code(
     "WaitsForReady",

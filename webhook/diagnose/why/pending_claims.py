@@ -36,7 +36,7 @@ CLAIM_MISSING = Code(
     "ClaimMissing",
     "The pod is pending: a ResourceClaim that it names does not exist, or is being deleted. "
     "The scheduler does not report the problem.",
-    "Create the claim; if it is being deleted, wait until it is gone first. If its name is wrong, "
+    "Create the claim; if it is being deleted, first wait until it is gone. If its name is wrong, "
     "create the pod again with the right resourceClaimName.",
 )
 CLAIM_NOT_CREATED = Code(

@@ -45,8 +45,8 @@ NEVER_TOGETHER = Code(
     "NeverTogether",
     "The pod is pending: no single node offers all the resources that the pod requests, in the "
     "requested amounts.",
-    "Request only resources that a single node offers together: `kubectl describe nodes` lists "
-    "each node's resources under Allocatable.",
+    "Request at most what a single node offers: `kubectl describe nodes` lists each node's "
+    "resources under Allocatable.",
 )
 CODES = (UNSCHEDULABLE, INSUFFICIENT, OFFERED_NOWHERE, TOO_LARGE, NEVER_TOGETHER)
 

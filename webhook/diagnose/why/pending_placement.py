@@ -30,12 +30,13 @@ NOT_SELECTED = Code(
     "BlockedBySelection",
     "The pod is pending: its nodeSelector, affinity or nodeName excludes all nodes that offer what "
     "it requests.",
-    "Correct the nodeSelector, affinity or nodeName in the pod template, and create the pod again.",
+    "Correct the nodeSelector, affinity or nodeName in the pod's manifest or, for a workload, in "
+    "the pod template, and create the pod again.",
 )
 CORDONED_NODES = Code(
     "BlockedByCordon",
     "The pod is pending: nodes that could run it are cordoned.",
-    "Once their maintenance is over, uncordon them: `kubectl uncordon NODE`.",
+    "Once maintenance of these nodes is over, uncordon them: `kubectl uncordon NODE`.",
 )
 UNREADY_NODES = Code(
     "BlockedByUnreadiness",
@@ -45,8 +46,9 @@ UNREADY_NODES = Code(
 TAINTED_NODES = Code(
     "BlockedByTaint",
     "The pod is pending: nodes that could run it have a taint that it does not tolerate.",
-    "If the pod may run there, add a toleration to the pod template. If the taint is no longer "
-    "needed, remove it: `kubectl taint node NODE TAINT-`.",
+    "If the pod may run on these nodes, add a toleration to the pod's manifest or, for a "
+    "workload, to the pod template. If the taint is no longer needed, remove it: `kubectl taint "
+    "node NODE TAINT-`.",
 )
 CODES = (NOT_SELECTED, CORDONED_NODES, UNREADY_NODES, TAINTED_NODES)
 
@@ -177,7 +179,7 @@ def _tainted(evidence: PodEvidence, taint: Taint, nodes: Sequence[str], quote: s
     state = state_of(taint.key)
     if state == CORDONED:
         command = f"kubectl uncordon {shlex.join(nodes[:3])}"
-        remedy = f"Once their maintenance is over, run `{command}`."
+        remedy = f"Once maintenance of these nodes is over, run `{command}`."
         return CORDONED_NODES.finding("error", f"{start} are cordoned ({names}).{quote}", remedy)
     if state == NOT_READY:
         remedy = (
@@ -198,7 +200,7 @@ def _taint_remedy(evidence: PodEvidence, taint: Taint, nodes: Sequence[str]) -> 
     value = f"operator: Equal, value: {taint.value}" if taint.value else "operator: Exists"
     toleration = f"{{key: {taint.key}, {value}, effect: {taint.effect}}}"
     return (
-        f"If the pod may run there, add to tolerations in {template_title(evidence)}: "
+        f"If the pod may run on these nodes, add to tolerations in {template_title(evidence)}: "
         f"{toleration}. If the taint is no longer needed, remove it: `kubectl taint node "
         f"{shlex.join([nodes[0], f'{taint.key}:{taint.effect}-'])}`."
     )

@@ -42,9 +42,9 @@ PREEMPTING = Code(
 PREEMPTED = Code(
     "Preempted",
     "The scheduler stopped the pod to make room for a pod of higher priority.",
-    "Wait: the pod's controller creates a new pod, which starts when there is room. To prevent "
-    "another preemption, give the pod a PriorityClass whose priority is at least that of the "
-    "other pod (kubectl get priorityclasses).",
+    "If the pod has a controller, wait: the controller creates a new pod, which starts when there "
+    "is room. Otherwise, create the pod again. To prevent another preemption, give the pod a "
+    "PriorityClass whose priority is at least that of the other pod (kubectl get priorityclasses).",
 )
 WAITS_FOR_BINDING = Code(
     "WaitsForBinding",

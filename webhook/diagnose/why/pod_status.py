@@ -54,8 +54,7 @@ FAILED = Code(
 )
 UNREADY = Code(
     "Unready",
-    "The pod is running, but not ready: the readinessProbe of a container has not succeeded, or a "
-    "readiness gate is not met.",
+    "The pod is running, but not ready: a container is not ready, or a readiness gate is not met.",
     "Look at the conditions and Events of the pod: `kubectl describe pod`. No Service sends "
     "anything to the pod until it is ready.",
 )
@@ -66,25 +65,26 @@ NO_STATUS = Code(
 NO_RDMA_EVENT = Code(
     "NoRdma",
     "An Event from the webhook reports that the pods of a controller get no RDMA.",
-    "Change the template as the Event says, and create the pod again.",
+    "Change the controller's pod template as the Event says, and create the pods again.",
 )
 FAILED_CREATE = Code(
     "FailedCreate",
     "An Event reports that a controller could not create a pod.",
-    "Correct the problem that the Event reports. Until then, the controller cannot create pods.",
+    "Correct the problem that the Event reports. Until then, the controller might have fewer pods "
+    "than it needs.",
 )
 REJECTED_BY_NODE = Code(
     "RejectedByNode",
-    "The kubelet refused the pod after it was assigned to the node, for example because a device "
-    "was already taken.",
+    "The kubelet refused the pod after the pod was assigned to a node, for example because a "
+    "device was already taken.",
     "Create the pod again, unless its controller does. If the new pod is refused too, ask the "
     "cluster administrator about the node or, if the reason is UnexpectedAdmissionError, about "
     "the node's device plugins.",
 )
 OTHER_EVENT = Code(
     "Event",
-    "There is an Event of type Warning, other than FailedCreate and NoRDMA, about the pod or one "
-    "of its controllers.",
+    "There is an Event of type Warning about the pod or one of its controllers, with a reason "
+    "other than FailedCreate and NoRDMA.",
 )
 CODES = (
     TERMINATING,

@@ -18,9 +18,9 @@ NO_SOCKET_INTERFACE = Code(
     "SocketInterfaceMissing",
     f"{NCCL_SOCKET} of a container matches none of its network interfaces, so NCCL stops.",
     "If the variable has the fabric's value, ask the cluster administrator to correct the "
-    "fabric's socketInterface or, for pods on the host network, its hostSocketInterface, which "
-    "`rdma-webhook discover` finds. Otherwise, remove the variable from the container's env. In "
-    "either case, create the pod again afterwards.",
+    "fabric's socketInterface or, for pods in the host network, its hostSocketInterface "
+    "(`rdma-webhook discover` finds the latter). Otherwise, remove the variable from the "
+    "container's env. In either case, create the pod again afterwards.",
 )
 CODES = (NO_SOCKET_INTERFACE,)
 

@@ -36,33 +36,37 @@ from webhook.preview.workloads.hints import OptInHints
 from webhook.preview.workloads.objects import ObjectMetadata
 from webhook.preview.workloads.templates import Template, templates_of
 
-CALLED = Code("Called", "The webhook was called for the pod: it wrote the pod's rdma.lab/status.")
+CALLED = Code(
+    "Called", "The webhook was called for the pod: it wrote the pod's annotation rdma.lab/status."
+)
 STATUS_UNREADABLE = Code(
     "StatusUnreadable",
-    "The pod has an rdma.lab/status that this version of rdma-webhook cannot read.",
+    "The pod has an annotation rdma.lab/status that this version of rdma-webhook cannot read.",
     "Use the version of rdma-webhook that runs in the cluster. If that version cannot read the "
-    "status either, remove rdma.lab/status from the pod's template, and create the pod again.",
+    "status either, remove the annotation from the manifest that the pod was created from, and "
+    "create the pod again.",
 )
 STATUS_NOT_OURS = Code(
     "StatusNotOurs",
-    "The pod has an rdma.lab/status that does not prove that the webhook was called: the "
-    "status is incomplete, none of the changes that it names is in the pod, or the pod's "
+    "The pod has an annotation rdma.lab/status that does not prove that the webhook was called: "
+    "the annotation is incomplete, none of the changes that it names is in the pod, or the pod's "
     'namespace lacks the label rdma.lab/enable: "true".',
-    "Remove rdma.lab/status from the manifest that the pod was created from, and create the pod "
-    "again.",
+    "Remove the annotation rdma.lab/status from the manifest that the pod was created from, and "
+    "create the pod again. If the namespace lacks the label, ask the cluster administrator to add "
+    "it first.",
 )
 OPTED_OUT = Code(
     "OptedOut",
     f'The pod sets {ENABLE_ANNOTATION}: "false".',
-    f'If the pod needs RDMA, set {ENABLE_ANNOTATION}: "true" in its template, and create the pod '
-    "again.",
+    f'If the pod needs RDMA, set {ENABLE_ANNOTATION}: "true" in its manifest or, for a workload, '
+    "in the pod template, and create the pod again.",
 )
 ANNOTATION_MISSPELLED = Code(
     "AnnotationMisspelled",
-    f"The pod or its controller has a key similar to {ENABLE_ANNOTATION}, or has "
-    f"{ENABLE_ANNOTATION} where it has no effect.",
-    f'Set {ENABLE_ANNOTATION}: "true" under metadata.annotations of the pod template, and create '
-    "the pod again.",
+    f"The pod or its controller has an annotation or a label similar to {ENABLE_ANNOTATION}, or "
+    f"has {ENABLE_ANNOTATION} where it has no effect.",
+    f'Set {ENABLE_ANNOTATION}: "true" under metadata.annotations of the pod\'s manifest or, for a '
+    "workload, of the pod template, and create the pod again.",
 )
 NAMESPACE_EXCLUDED = Code(
     "NamespaceExcluded",

@@ -20,9 +20,9 @@ NOT_CALLED = Reason(
     "NotCalled",
     "The API server would not call the webhook for the pod.",
     remedy=(
-        'Give the namespace the label rdma.lab/enable: "true". If the webhook is never called for '
-        "that namespace (kube-system, for example), create the pod in another namespace that has "
-        "the label."
+        "Correct the cause that the message names: for example, give the namespace the label "
+        'rdma.lab/enable: "true". If the webhook is never called for that namespace (such as '
+        "kube-system), create the pod in another namespace that has the label."
     ),
     rdma="no",
 )

@@ -47,9 +47,9 @@ NOT_REQUESTED = Reason(
 )
 PART_OF_NODE = Reason(
     "PartOfNode",
-    "With the GPU Operator's defaults (CDI), the script rdma-remap that the webhook puts in front "
-    "of the command exits with code 1 unless the container has all GPUs of its node, since it "
-    "cannot identify the container's own GPUs.",
+    "With the GPU Operator's defaults (CDI), the script rdma-remap, which the webhook puts in "
+    "front of the command, cannot identify the container's own GPUs, so it exits with code 1 "
+    "unless the container has all GPUs of its node.",
     remedy=(
         "Request all GPUs of the node, or ask the cluster administrator to set deviceListStrategy "
         "of NVIDIA's device plugin to volume-mounts. If your nodes already use volume-mounts or "

@@ -59,10 +59,11 @@ ENV_UNSEEN = Reason(
     "EnvUnseen",
     "The variables of envFrom may turn RDMA off, but admission cannot see them.",
     remedy=(
-        "Check that the ConfigMaps and Secrets of envFrom set none of NCCL_IB_DISABLE, NCCL_NET, "
-        "NCCL_NET_PLUGIN and NCCL_IB_HCA. Or, if NCCL needs no plugin on the fabric, set all four "
-        "in env, which overrides envFrom: NCCL_IB_DISABLE=0, NCCL_NET=IB, NCCL_NET_PLUGIN=none and "
-        f"the fabric's NCCL_IB_HCA. {_WHO_READS_THEM}"
+        "Check that the ConfigMaps and Secrets of envFrom turn RDMA off for no library: for NCCL, "
+        "that they set none of NCCL_IB_DISABLE, NCCL_NET, NCCL_NET_PLUGIN and NCCL_IB_HCA. Or, if "
+        "the job uses only NCCL, and NCCL needs no plugin on the fabric, set all four in env, "
+        "which overrides envFrom: NCCL_IB_DISABLE=0, NCCL_NET=IB, NCCL_NET_PLUGIN=none and the "
+        f"fabric's NCCL_IB_HCA. {_WHO_READS_THEM}"
     ),
     rdma="unsure",
 )
@@ -81,9 +82,9 @@ FILE_UNSEEN = Reason(
 )
 VALUE_UNSEEN = Reason(
     "ValueUnseen",
-    "A variable may turn RDMA off: its value comes from valueFrom or $(NAME), which admission "
-    "cannot see, or contains a $(NAME) that is not expanded, since neither envFrom nor an earlier "
-    "entry of env defines NAME.",
+    "A variable may turn RDMA off: admission cannot see its value, which comes from valueFrom or "
+    "$(NAME), or the value contains a $(NAME) that is not expanded, since neither envFrom nor an "
+    "earlier entry of env defines NAME.",
     remedy=(
         "Check that the value does not turn RDMA off, or write it in env as a literal `value`. If "
         "$(NAME) is not expanded, define NAME in env before the variable that refers to NAME. "

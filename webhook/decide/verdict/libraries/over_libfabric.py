@@ -17,7 +17,7 @@ from webhook.model.transport_variables import nixl_backend
 NOT_OVER_LIBFABRIC = Reason(
     "LibraryOverLibfabric",
     "The fabric is reached only through libfabric, and a library that moves the pod's data might "
-    "not use it.",
+    "not use libfabric.",
     remedy=(
         "For NIXL, choose the backend LIBFABRIC; for NVSHMEM, set "
         "NVSHMEM_REMOTE_TRANSPORT=libfabric. For other libraries, check that the image's build of "

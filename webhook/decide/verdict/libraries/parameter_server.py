@@ -25,9 +25,9 @@ PS_LITE_OVER_TCP = Reason(
     "The container uses ps-lite (BytePS, MXNet), and no variable makes ps-lite use RDMA.",
     remedy=(
         "In the workers, the servers and the scheduler, set DMLC_ENABLE_RDMA=ibverbs (BytePS) or "
-        "DMLC_PS_VAN_TYPE=ibverbs (MXNet), and use an image whose ps-lite is built with RDMA. "
-        "ps-lite connects by IP address, so the pods need one of the fabric's secondary networks, "
-        "or hostNetwork: true if the nodes' RDMA interfaces have IP addresses."
+        "DMLC_PS_VAN_TYPE=ibverbs (MXNet), and use an image whose ps-lite is built with RDMA "
+        "support. ps-lite connects by IP address, so the pods need one of the fabric's secondary "
+        "networks, or hostNetwork: true if the nodes' RDMA interfaces have IP addresses."
     ),
     rdma="no",
 )

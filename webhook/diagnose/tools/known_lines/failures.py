@@ -88,7 +88,7 @@ FAILURES = (
         re.compile(r"\bibv_reg_\w{1,20}\b.{0,200}Bad address"),
         "node-0:528:528 [0] misc/ibvwrap.cc:190 NCCL WARN Call to ibv_reg_mr failed with error "
         "Bad address",
-        "The NIC cannot register the GPU's memory.",
+        "The GPU's memory could not be registered for RDMA.",
         "Ask the cluster administrator to load nvidia-peermem on the node, or to install a GPU "
         "driver that supports DMA-BUF.",
         "linux-rdma/perftest, issue 126",
@@ -96,7 +96,7 @@ FAILURES = (
     KnownLine(
         "PerftestNoGpuMemory", "failure", "memory", "Couldn't allocate MR with error=14", None,
         "Couldn't allocate MR with error=14",
-        "The NIC cannot register the GPU's memory.",
+        "The GPU's memory could not be registered for RDMA.",
         "Ask the cluster administrator to load nvidia-peermem on the node, or to install a GPU "
         "driver that supports DMA-BUF. With such a driver, also pass --use_cuda_dmabuf to "
         "perftest.",
@@ -222,7 +222,7 @@ FAILURES = (
     KnownLine(
         "PeerFailedFirst", "failure", "socket", "Couldn't read remote address", None,
         "ethernet_read_keys: Couldn't read remote address",
-        "The perftest process on the other side exited first.",
+        "The perftest process at the other end exited first.",
         "Look for the cause in the output of that process.",
         "linux-rdma/perftest, src/perftest_communication.c",
     ),
@@ -302,8 +302,9 @@ FAILURES = (
         "node-0:168:168 [0] misc/shmutils.cc:72 NCCL WARN Error: failed to extend "
         "/dev/shm/nccl-UbzKZ9 to 9637892 bytes",
         "The file system at /dev/shm is too small. Without a volume there, its size is 64 MiB.",
-        "Mount an emptyDir with medium: Memory at /dev/shm, or ask the cluster administrator to "
-        "set `sharedMemory` for the fabric in the FabricConfiguration.",
+        "If a volume is mounted at /dev/shm, raise its sizeLimit. Otherwise, mount an emptyDir "
+        "with medium: Memory there, or ask the cluster administrator to set `sharedMemory` for "
+        "the fabric in the FabricConfiguration.",
         "NCCL documentation, Troubleshooting",
     ),
     *UCX_FAILURES,

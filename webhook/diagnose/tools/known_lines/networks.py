@@ -18,8 +18,8 @@ _LOOK_EARLIER = (
     "No device found`, `NCCL_IB_DISABLE` or `libibverbs`."
 )
 _REMOVE_VARIABLE = (
-    "Remove the variable from where it is set, for example the container's env, envFrom or "
-    "command, the image, or nccl.conf."
+    "Remove the variable where it is set, for example in the container's env, envFrom or command, "
+    "in the image, or in nccl.conf."
 )
 _NCCL_ENV = "NCCL documentation, Environment Variables"
 

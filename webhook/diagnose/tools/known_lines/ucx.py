@@ -13,9 +13,9 @@ UCX_FAILURES = (
         "[1669031880.738755] [node-0:588291:0] ucp_context.c:969  UCX  WARN  network device "
         "'mlx5_9:1' is not available, please use one or more of: 'eth0'(tcp), 'mlx5_0:1'(ib)",
         "UCX_NET_DEVICES names a device that the container does not have.",
-        "Set UCX_NET_DEVICES to one of the devices that the line lists. If the line lists only "
-        "network interfaces, such as eth0, the container has no RDMA device that UCX can use: "
-        "request the RDMA resource of the fabric.",
+        "Set UCX_NET_DEVICES to one of the RDMA devices that the line lists, such as mlx5_0:1. If "
+        "the line lists only network interfaces, such as eth0, the container has no RDMA device "
+        "that UCX can use: request the RDMA resource of the fabric.",
         "openucx/ucx, src/ucp/core/ucp_context.c",
     ),
     KnownLine(
@@ -23,8 +23,9 @@ UCX_FAILURES = (
         "[1701292112.829711] [node-0:1:0] ucp_context.c:1582 UCX  ERROR no usable "
         "transports/devices (asked tcp on network:mlx5_0:1)",
         "UCX_NET_DEVICES and UCX_TLS together exclude all devices.",
-        "Remove both variables. If the job needs them, add the pod's network interface to "
-        "UCX_NET_DEVICES, as in mlx5_0:1,eth0, since that variable applies to TCP as well.",
+        "Remove both variables. If the job needs them, let UCX_NET_DEVICES list a device for one "
+        "of the transports in UCX_TLS: an RDMA device for rc, a network interface for tcp, as in "
+        "mlx5_0:1,eth0.",
         "openucx/ucx, src/ucp/core/ucp_context.c",
     ),
     KnownLine(

@@ -74,15 +74,16 @@ _CAUSES = (
         10, "REM_ACCESS", "RemoteAccess",
         "The other node refused access to its memory (status 10, remote access).",
         "Run both ends with the same options: a server without -a reserves too little memory for "
-        f"a client with -a. If the other end uses --use_cuda, {_GPU_MEMORY} on its node.",
+        "a client with -a. On the other node, if perftest runs with --use_cuda there, "
+        f"{_GPU_MEMORY}.",
         f"Check that NCCL_IB_HCA names only devices of the fabric. On the other node, "
         f"{_GPU_MEMORY}.",
     ),
     _Cause(
         11, "REM_OP", "RemoteOperation",
         "The other node could not complete an RDMA transfer (status 11, remote operation).",
-        "Read the output of the other end, which may show a different status. If that end uses "
-        f"--use_cuda, {_GPU_MEMORY} on its node.",
+        "Read the output of the other end, which may show a different status. On the other node, "
+        f"if perftest runs with --use_cuda there, {_GPU_MEMORY}.",
         f"Read the log of the other rank, which may show a different status. On its node, "
         f"{_GPU_MEMORY}.",
         "linux-rdma/perftest, issue 200",
@@ -90,8 +91,8 @@ _CAUSES = (
     _Cause(
         12, "RETRY_EXC", "Unanswered",
         "The other node did not answer an RDMA transfer in time (status 12, retries exceeded).",
-        "Read the output of perftest on the other side first: that process may have exited. If it "
-        f"is still running, check that the two sides {_LOST_PACKETS.format(variable='')}",
+        "Read the output of perftest at the other end first: that process may have exited. If it "
+        f"is still running, check that the two ends {_LOST_PACKETS.format(variable='')}",
         "Read the log of the other rank first: that rank may have exited. If it is still running, "
         f"check that the two ranks {_LOST_PACKETS.format(variable=' (compare NCCL_IB_HCA)')}",
     ),
@@ -100,7 +101,8 @@ _CAUSES = (
         "The other node had no buffer ready for a message (status 13, receiver not ready).",
         "Check that the process at the other end is still running and has a CPU of its own. With "
         "ib_send_bw, give both ends the same options.",
-        "Read the log of the other rank: that rank may be stuck, or get too little CPU time.",
+        "Read the log of the other rank: that rank may be stuck or may be getting too little CPU "
+        "time.",
     ),
 )  # fmt: skip
 

@@ -31,8 +31,8 @@ NO_RDMA = Code(
 POD_REJECTED = Code(
     "PodRejected",
     "The API server did not create a pod, for instance because of a quota, a policy or a webhook.",
-    "Correct the problem that the message reports, for instance in a webhook, a quota, a policy "
-    "or the pod's annotations.",
+    "Correct what the message blames, such as a webhook, a quota, a policy or the pod's "
+    "annotations.",
 )
 NOT_STARTED = Code(
     "NotStarted",
