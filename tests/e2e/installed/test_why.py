@@ -298,8 +298,8 @@ def test_pod_security_that_refuses_the_capability(space: Space) -> None:
     assert explanation["rdma"] == "unsure"
     assert explanation["answer"]["code"] == "PodSecurity"
     sentence = (
-        "The namespace enforces a Pod Security level that forbids IPC_LOCK; without IPC_LOCK, "
-        "memlock must be raised."
+        "The namespace enforces a Pod Security level that forbids IPC_LOCK; without IPC_LOCK, the "
+        "memlock limit must be raised."
     )
     assert sentence in explanation["answer"]["text"]
     other.cluster.kubectl("delete", "namespace", other.name, "--wait=false")

@@ -132,7 +132,7 @@ def test_a_code_of_two_tools() -> None:
         ("webhook", "verdict"),
         ("fabrics", ""),
     ]
-    assert code_text(explanation, width=200) == (
+    assert code_text(explanation, width=300) == (
         "FabricWithoutNodes\n"
         "  Whether the pod has RDMA depends on something that admission cannot see.\n"
         f"  In a verdict: {explanation.rows[0].code.meaning}\n"

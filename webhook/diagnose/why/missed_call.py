@@ -51,8 +51,7 @@ NOT_SELECTED = Code(
 CREATED_BEFORE_WEBHOOK = Code(
     "CreatedBeforeWebhook",
     "The pod was created before the webhook was installed.",
-    "Make sure that the pod's manifest or, for a workload, the pod template has the annotation "
-    'rdma.lab/enable: "true", and create the pod again.',
+    "Create the pod again; the webhook will then be called.",
 )
 ANNOTATED_LATER = Code(
     "AnnotatedLater",
@@ -70,7 +69,8 @@ CREATED_EARLIER = Code(
     "The pod was created before its annotation or its namespace's label rdma.lab/enable was set, "
     "before the webhook was installed, or while the webhook did not respond and its failurePolicy "
     "was Ignore.",
-    CREATED_BEFORE_WEBHOOK.remedy,
+    "Make sure that the pod's manifest or, for a workload, the pod template has the annotation "
+    'rdma.lab/enable: "true", and create the pod again.',
 )
 DID_NOT_ANSWER = Code(
     "DidNotAnswer",

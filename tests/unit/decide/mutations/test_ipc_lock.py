@@ -217,7 +217,7 @@ def test_unlimited_memlock_makes_it_needless_to_warn() -> None:
 def test_unlimited_memlock_needs_no_capability_where_pod_security_refuses_it(policy: str) -> None:
     """Nothing is missing without IPC_LOCK, so the pod is neither warned of nor denied."""
     cluster = enforcing("restricted", policy, memlock="unlimited")
-    message = "not added, since Pod Security restricted forbids it, and memlock is unlimited"
+    message = "not added, since Pod Security restricted forbids it, and locked memory is unlimited"
     expected = [("trainer", "skipped", "PodSecurity", message)]
     assert outcomes_of(decide_on(pod(), cluster), NAME) == expected
 
@@ -232,7 +232,7 @@ def test_other_settings_of_memlock_warn(memlock: str) -> None:
 NRI = {"memlock": "nri"}
 VALUE = "- {type: RLIMIT_MEMLOCK, soft: 18446744073709551615, hard: 18446744073709551615}"
 KEYS = ["ulimits.noderesource.dev/container.", "ulimits.nri.containerd.io/container."]
-BY_NRI = "annotated the pod, so that NRI raises memlock"
+BY_NRI = "annotated the pod, so that NRI raises the memlock limit"
 
 
 def ulimits(manifest: PodManifest, cluster: DecisionInput | None = None) -> dict[str, str]:
@@ -281,7 +281,7 @@ def test_nri_raises_memlock_where_pod_security_refuses_the_capability(policy: st
     message = f"{BY_NRI}; Pod Security baseline forbids IPC_LOCK"
     assert outcomes_of(first, NAME) == [("trainer", "applied", "MemlockRaised", message)]
     assert "securityContext" not in first.pod["spec"]["containers"][0]
-    message = "an annotation already raises memlock"
+    message = "an annotation already raises the memlock limit"
     second = decide_on(first.pod, cluster)
     assert outcomes_of(second, NAME) == [("trainer", "already", "MemlockRaised", message)]
     assert second.patch == ()
@@ -319,7 +319,7 @@ def test_an_annotation_has_its_limits() -> None:
     """A key holds 63 characters after its slash, and all annotations 256 KiB together."""
     cluster = decision_input(defaults=NRI)
     message = (
-        "memlock is not raised, since the annotation's key would be too long, or the annotations "
+        "the memlock limit stays low: the annotation's key would be too long, or the annotations "
         "are full"
     )
     for length, fits in ((53, True), (54, False)):

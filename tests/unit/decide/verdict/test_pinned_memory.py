@@ -50,7 +50,7 @@ def test_where_the_capability_does_not_help_the_nodes_decide(
     assert judged(manifest, decision_input(defaults={"memlock": "unlimited"})) == EQUIPPED
     limited = verdict_on(manifest, decision_input(defaults={"memlock": "limited"}))
     assert (limited.rdma, limited.because.code) == ("no", "MemlockLimited")
-    assert limited.message == f"container trainer {obstacle}, and the nodes limit memlock"
+    assert limited.message == f"container trainer {obstacle}, and the nodes limit locked memory"
 
 
 @pytest.mark.parametrize(
@@ -73,9 +73,9 @@ def test_the_remedy_fits_the_obstacle(manifest: PodManifest, remedy: str) -> Non
     limited = verdict_on(manifest, decision_input(defaults={"memlock": "limited"})).remedy
     assert limited.startswith(remedy)
     assert unknown == (
-        f"{limited} If the nodes already raise memlock, ask the cluster administrator to set "
-        "`defaults.memlock` in the configuration: to unlimited if LimitMEMLOCK=infinity raises it, "
-        "to nri if the NRI ulimit-adjuster does."
+        f"{limited} If the nodes already raise the memlock limit, ask the cluster administrator to "
+        "set `defaults.memlock` in the configuration: to unlimited if LimitMEMLOCK=infinity raises "
+        "it, to nri if the NRI ulimit-adjuster does."
     )
 
 
@@ -102,7 +102,7 @@ def test_an_annotation_may_raise_memlock() -> None:
     assert (verdict.rdma, verdict.because.code) == ("no", "MemlockLimited")
     assert (
         verdict.message
-        == "container trainer does not run as root, and no annotation raises memlock"
+        == "container trainer does not run as root, and no annotation raises the memlock limit"
     )
 
 
@@ -145,7 +145,10 @@ def test_pod_security_may_refuse_the_capability(
 
 @pytest.mark.parametrize(
     ("memlock", "end"),
-    [("limited", "the nodes limit memlock"), ("nri", "no annotation raises memlock")],
+    [
+        ("limited", "the nodes limit locked memory"),
+        ("nri", "no annotation raises the memlock limit"),
+    ],
 )
 def test_pod_security_where_memlock_is_known(memlock: str, end: str) -> None:
     """Nodes that limit memlock make it certain; the remedy is the same."""
@@ -354,8 +357,8 @@ def test_the_message_about_a_lowered_limit() -> None:
     """It names the obstacle and the limit."""
     words = ["sh", "-c", "ulimit -l 64; exec gosu 1000 torchrun a"]
     assert verdict_on(pod(gpu(command=words))).message == (
-        "container trainer loses IPC_LOCK (gosu 1000 in its command), "
-        "and memlock is limited to 64 KiB (ulimit -l in its command); remove that limit"
+        "container trainer loses IPC_LOCK (gosu 1000 in its command), and the memlock limit is 64 "
+        "KiB (ulimit -l in its command); remove that limit"
     )
 
 
@@ -377,7 +380,7 @@ def test_a_script_that_leaves_root() -> None:
     )
     verdict = verdict_on(*running_script("ulimit -l 64\nexec gosu 1000 torchrun a\n"))
     assert verdict.message.endswith(
-        "memlock is limited to 64 KiB (ulimit -l in key a of ConfigMap m); remove that limit"
+        "the memlock limit is 64 KiB (ulimit -l in key a of ConfigMap m); remove that limit"
     )
     judged_possible = judged(*running_script("[ $X ] && exec gosu 1000 ./a\n./a"))
     assert judged_possible == ("unsure", "UserMayChange")

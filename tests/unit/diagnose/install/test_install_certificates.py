@@ -39,8 +39,7 @@ def test_all_is_well(installation: Installation) -> None:
         f"{VALIDATING}: caBundle has exactly the webhook's CAs",
         (
             "the certificates served at 2 addresses verify against caBundle; the first one to "
-            "expire "
-            "is valid until 2026-11-30T00:00:00Z"
+            "expire is valid until 2026-11-30T00:00:00Z"
         ),
     ]
     assert installation.self_managed is True
@@ -178,8 +177,7 @@ def test_a_certificate_that_ends(
     change(installation, served=(later, first))
     text = (
         "the certificates served at 2 addresses verify against caBundle; the first one to "
-        "expire is "
-        f"valid until {NOW + remaining:%Y-%m-%dT%H:%M:%SZ}"
+        f"expire is valid until {NOW + remaining:%Y-%m-%dT%H:%M:%SZ}"
     )
     expected = [] if level is None else [Finding(level, "CertificateExpires", text, EXPIRY_REMEDY)]  # type: ignore[arg-type]
     assert installation.findings() == expected

@@ -100,7 +100,7 @@ def test_an_outdated_status(installation: Installation, change: str) -> None:
     text = f"the status of {TITLE} does not describe its generation 3"
     remedy = (
         "After a change, wait a few seconds. If the status stays outdated, check that the replicas "
-        "are running and that the Lease exists."
+        "are running, and that the Lease rdma-webhook exists in their namespace."
     )
     assert installation.findings() == [Finding("warning", "StatusOutdated", text, remedy)]
     assert installation.texts("fabrics")[1:] == ["no problems with the fabrics and their 4 nodes"]

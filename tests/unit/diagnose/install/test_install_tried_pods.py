@@ -86,7 +86,7 @@ def test_a_namespace_without_the_label(installation: Installation, labels: dict[
     """A pod cannot opt in there, so only the other one is tried."""
     installation.objects[LAB]["metadata"]["labels"] = labels
     text = 'namespace lab lacks the label rdma.lab/enable: "true"'
-    remedy = "Run `kubectl label namespace lab rdma.lab/enable=true`."
+    remedy = "Run `kubectl label --overwrite namespace lab rdma.lab/enable=true`."
     assert installation.findings("lab") == [Finding("error", "NamespaceNotLabeled", text, remedy)]
     assert len(installation.created) == 1
 

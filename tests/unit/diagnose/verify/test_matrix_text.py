@@ -49,8 +49,8 @@ Check first
   ib_write_bw mlx5_1, gpu-01 → gpu-03, gpu-02 → gpu-03, gpu-03 → gpu-01, gpu-03 → gpu-02:
   12.5 Gb/s, 13% of the expected 99.37 Gb/s.
     → Compare this result with those of other pairs of nodes to find the slow port. Check
-      the port's PCIe link (lspci -vv, LnkSta) and its error counters, and whether other
-      jobs use its network link.
+      the port's PCIe link (lspci -vv, LnkSta), the port's error counters, and whether
+      other jobs use its network link.
 
 Whole run
   ? The run was interrupted. [Interrupted]

@@ -212,8 +212,8 @@ def test_two_bad_nodes_alone() -> None:
         "warning",
     )
     assert suspect.text == (
-        "Bad measurements of a → b, b → a (2 warnings). Too few other pairs were measured to "
-        "show whether a node or the path is at fault."
+        "Bad measurements of a → b, b → a (2 warnings). Too few other pairs were measured to show "
+        "whether a node or a path between nodes is at fault."
     )
     assert suspect.remedy.endswith("if --nodes lists only a few nodes, add more.")
 

@@ -64,7 +64,7 @@ IDLE = ContainerProcesses("main")
             "unsure",
             (
                 "RDMA over v100-ib is not certain: a container lacks IPC_LOCK, or IPC_LOCK "
-                "has no effect there, and whether the nodes raise memlock is unknown."
+                "has no effect in it; whether the nodes raise the memlock limit is unknown."
             ),
         ),
         (

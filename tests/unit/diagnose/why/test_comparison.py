@@ -422,7 +422,7 @@ def test_a_launcher_is_compared_too() -> None:
             (
                 "RDMA over v100-ib is not certain: container trainer does not run as root; it "
                 "needs nodes with LimitMEMLOCK=infinity. A container lacks IPC_LOCK, or IPC_LOCK "
-                "has no effect there, and whether the nodes raise memlock is unknown."
+                "has no effect in it; whether the nodes raise the memlock limit is unknown."
             ),
         ),
     ],
@@ -484,7 +484,7 @@ def test_pod_security_is_the_cause(security: Item) -> None:
     assert explanation.answer.text == (
         "RDMA over v100-ib is not certain: container trainer lacks IPC_LOCK, since Pod Security "
         "restricted of the namespace forbids it. The namespace enforces a Pod Security level that "
-        "forbids IPC_LOCK; without IPC_LOCK, memlock must be raised."
+        "forbids IPC_LOCK; without IPC_LOCK, the memlock limit must be raised."
     )
     assert explanation.answer.remedy.startswith("Run the pod in a namespace with the Pod Security")
     codes = [finding.code for finding in chapter_findings(explanation, "applied")]

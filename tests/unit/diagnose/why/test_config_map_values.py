@@ -420,12 +420,16 @@ def test_a_changed_config_map_that_is_still_in_doubt() -> None:
     with_secret = from_config_map(envFrom=[*ALL["envFrom"], SECRET])
     _, text, remedy = changed(with_secret, ON)
     assert text.endswith("may set variables that turn RDMA off (Secret tuning).")
-    assert remedy.startswith("Check that the ConfigMaps and Secrets of envFrom set none of ")
+    assert remedy.startswith(
+        "Check that the ConfigMaps and Secrets of envFrom turn RDMA off for no library"
+    )
     assert remedy.endswith(" Then create the pod again.")
     with_late = from_config_map(envFrom=[*ALL["envFrom"], {"configMapRef": {"name": "late"}}])
     _, text, remedy = changed(with_late, ON)
     assert "(ConfigMap late)" in text
-    assert remedy.startswith("Check that the ConfigMaps and Secrets of envFrom set none of ")
+    assert remedy.startswith(
+        "Check that the ConfigMaps and Secrets of envFrom turn RDMA off for no library"
+    )
 
 
 def test_a_changed_config_map_beside_one_that_is_not_known() -> None:

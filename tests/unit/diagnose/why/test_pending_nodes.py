@@ -227,9 +227,9 @@ def test_a_taint() -> None:
     assert "nodes that could run it have the taint team=a:NoSchedule" in finding.text
     assert "(a)" in finding.text
     assert finding.remedy == (
-        "If the pod may run there, add to tolerations in the pod template of Job train: {key: "
-        "team, operator: Equal, value: a, effect: NoSchedule}. If the taint is no longer needed, "
-        "remove it: `kubectl taint node a team:NoSchedule-`."
+        "If the pod may run on these nodes, add to tolerations in the pod template of Job train: "
+        "{key: team, operator: Equal, value: a, effect: NoSchedule}. If the taint is no longer "
+        "needed, remove it: `kubectl taint node a team:NoSchedule-`."
     )
     exists = {"taints": [{"key": "team", "effect": "NoExecute"}]}
     (finding,) = now(OTHER, node("a", spec=exists, gpus="8"))
@@ -259,7 +259,7 @@ def test_a_cordon() -> None:
     (finding,) = now(OTHER, cordoned)
     assert finding.code == "BlockedByCordon"
     assert "nodes that could run it are cordoned (a)." in finding.text
-    assert finding.remedy == "Once their maintenance is over, run `kubectl uncordon a`."
+    assert finding.remedy == "Once maintenance of these nodes is over, run `kubectl uncordon a`."
     full, blocked = now(FULL, cordoned, node("b", gpus="8"))
     assert (full.code, blocked.code) == ("Insufficient", "BlockedByCordon")
     assert "(b) has enough" in full.text

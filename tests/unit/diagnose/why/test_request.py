@@ -71,8 +71,8 @@ def test_a_code_says_what_it_means_and_what_to_do() -> None:
         explain(pod_in_cluster(status(warned=["GuaranteedLost"]))), "applied"
     )[1:]
     assert finding.text == (
-        "Without a memory limit, the pod is Burstable: it gets no exclusive CPUs and no "
-        "NUMA-aligned memory."
+        "Since the webhook removed the memory limit, the pod's QoS class is Burstable, not "
+        "Guaranteed: the pod gets no exclusive CPUs and no NUMA-aligned memory."
     )
     assert (finding.level, finding.remedy) == ("unsure", REASONS["GuaranteedLost"][0].reason.remedy)
 
@@ -107,8 +107,8 @@ def test_a_status_without_room() -> None:
         "The webhook applied 4 mutations. The annotation has no room for their names.",
         "The annotation has no room for 2 more reasons.",
         (
-            "The container runs as a user other than root, for whom IPC_LOCK has no effect; "
-            "memlock then depends on the node."
+            "The container runs as a user other than root, for whom IPC_LOCK has no effect; the "
+            "memlock limit then depends on the node."
         ),
     ]
 

@@ -46,7 +46,8 @@ What the webhook changed
 What the cluster reports
   ✔ The pod is running on node node-1.
   ? Event FailedCreate about Job train: quota [FailedCreate]
-    → Correct the problem that the Event reports. Until then, the controller cannot create pods.
+    → Correct the problem that the Event reports. Until then, the controller might have fewer pods
+      than it needs.
 
 What could not be read
   · You do not have the right to read nodes.
