@@ -82,7 +82,7 @@ def test_a_binding_that_was_deleted(webhook: Webhook) -> None:
 def test_a_namespace_without_the_label(webhook: Webhook) -> None:
     """The remedy has the command for that namespace."""
     answer = check(webhook, "--try", "default")
-    remedy = "Run `kubectl label namespace default rdma.lab/enable=true`."
+    remedy = "Run `kubectl label --overwrite namespace default rdma.lab/enable=true`."
     assert (answer.code, problems(answer)) == (1, [("error", "NamespaceNotLabeled", remedy)])
 
 

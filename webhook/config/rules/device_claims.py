@@ -87,11 +87,11 @@ def dra_with_resources(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule(
     "error",
-    "List the template once: it may request several devices, and a container gets all of them "
-    "unless `request` is set.",
+    "List the ResourceClaimTemplate once: it may request several devices, and a container gets "
+    "all of them unless `request` is set.",
 )
 def repeated_templates(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a fabric that lists a template twice in `claims`.
+    """Reject a fabric that lists a ResourceClaimTemplate twice in `claims`.
 
     An error: a pod that already has one claim from the template counts as equipped, so it would get
     fewer claims than other pods.
@@ -108,8 +108,8 @@ def repeated_templates(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule(
     "error",
-    "List at most 10 templates (one template may request several devices), and give the fabric a "
-    "name of at most 50 characters.",
+    "List at most 10 ResourceClaimTemplates (each may request several devices), and give the "
+    "fabric a name of at most 50 characters.",
 )
 def many_claims(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject a fabric that has more than 10 claims or, in mode `dra`, a name of over 50 characters.
@@ -120,7 +120,7 @@ def many_claims(fabric: FabricEntry) -> Iterator[Violation]:
     if len(fabric.claims) > MAX_CLAIMS:
         yield Violation(
             ("claims",),
-            f"{len(fabric.claims)} templates are too many",
+            f"{len(fabric.claims)} ResourceClaimTemplates are too many",
             f"List at most {MAX_CLAIMS}, since a template may request several devices.",
         )
     if fabric.mode == "dra" and len(fabric.name) > MAX_FABRIC_NAME_LENGTH:

@@ -31,7 +31,9 @@ from webhook.model.fabric import ClaimTemplateReference, Fabric
 from webhook.model.pod import read_string
 
 ADDED = Reason(
-    "Added", "A claim from the fabric's template was added to the pod and the container.", remedy=""
+    "Added",
+    "A claim from the fabric's ResourceClaimTemplate was added to the pod and the container.",
+    remedy="",
 )
 PRESENT = Reason(
     "Present", "The container already claims a NIC, or requests an RDMA resource.", remedy=""

@@ -161,8 +161,8 @@ REQUEST_MISSING = Reason(
     "ClaimRequestMissing",
     "The fabric's ResourceClaimTemplate has no request with the configured name.",
     remedy=(
-        "Ask the cluster administrator to use the same request name in the namespace's template "
-        "and in `claims` of the configuration. Then create the pod again."
+        "Ask the cluster administrator to use the same request name in the namespace's "
+        "ResourceClaimTemplate and in `claims` of the configuration. Then create the pod again."
     ),
     rdma="no",
 )

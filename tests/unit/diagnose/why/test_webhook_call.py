@@ -261,7 +261,7 @@ def test_a_status_that_proves_nothing(
             {"namespace": namespace(), "webhooks": INSTALLED},
             "CreatedEarlier",
             "created before one of them",
-            "Create the pod again",
+            "and create the pod again",
         ),
         (
             pod_without_call(),

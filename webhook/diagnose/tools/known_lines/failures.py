@@ -248,8 +248,8 @@ FAILURES = (
         "IbResourcesMissing", "failure", "verbs", "Couldn't create IB resources", None,
         "Couldn't create IB resources",
         "perftest could not create a queue pair or another verbs object.",
-        "Read the lines above this line. If there are none, read the output of perftest on the "
-        "other side.",
+        "Read the lines above this line. If there are none, read the output of perftest at the "
+        "other end.",
         "linux-rdma/perftest, src/write_bw.c",
     ),
     KnownLine(
