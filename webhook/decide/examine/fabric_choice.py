@@ -53,9 +53,9 @@ FABRIC_AMBIGUOUS = Reason(
     "FabricAmbiguous",
     "The pod matches several fabrics; set rdma.lab/fabric.",
     remedy=(
-        "Set rdma.lab/fabric to the fabric that the pod should use, or select its nodes by a label "
-        "that the configuration lists for that fabric only (`nodeLabels`, or the GPU's product in "
-        "`gpuProducts`)."
+        "Set rdma.lab/fabric to the fabric that the pod should use, or select that fabric's nodes "
+        "by a label that the configuration lists for that fabric only (`nodeLabels`, or the GPU's "
+        "product in `gpuProducts`)."
     ),
     rdma="no",
 )

@@ -20,7 +20,7 @@ FAILURES = (
     KnownLine(
         "NoDeviceFound", "failure", "verbs", "NET/IB : No device found", None,
         "node-0:880:887 [0] NCCL INFO NET/IB : No device found.",
-        "NCCL found no RDMA device, so it uses TCP sockets.",
+        "NCCL found no RDMA device, so it uses TCP sockets or, with NCCL_NET=IB, fails.",
         "Check whether the container has /dev/infiniband. If it does not, request the RDMA "
         "resource of the fabric. If it does, check whether NCCL_IB_HCA, if set, matches a device "
         "in /sys/class/infiniband, and whether the image has the NIC's userspace driver (on "
@@ -30,7 +30,7 @@ FAILURES = (
     KnownLine(
         "LibraryMissing", "failure", "verbs", "Failed to open libibverbs.so", None,
         "node-0:58239:58245 [0] NCCL INFO Failed to open libibverbs.so[.1]",
-        "The image has no libibverbs, so NCCL uses TCP sockets.",
+        "The image has no libibverbs, so NCCL uses TCP sockets or, with NCCL_NET=IB, fails.",
         "Add the library and its drivers to the image: on Debian and Ubuntu, the packages "
         "libibverbs1 and ibverbs-providers; on Fedora and RHEL, the package libibverbs.",
         "nccl, src/misc/ibvwrap.cc",
@@ -168,7 +168,7 @@ FAILURES = (
         "Unable to find the Infiniband/RoCE device",
         "The container has no RDMA device that perftest can use.",
         "Request the RDMA resource of the fabric. Without this resource, a container may see the "
-        "names of the devices, but cannot open the devices.",
+        "names of the devices, but cannot open the devices unless it is privileged.",
         "linux-rdma/perftest, src/perftest_resources.c",
     ),
     KnownLine(
@@ -214,7 +214,7 @@ FAILURES = (
     KnownLine(
         "SystemError", "failure", "nccl", "unhandled system error", None,
         "RuntimeError: NCCL error: unhandled system error (run with NCCL_DEBUG=INFO for details)",
-        "A system call that NCCL made failed; the line does not say which.",
+        "A call that NCCL made to the system or to a library failed; the line does not say which.",
         "Read the NCCL WARN lines above this line. If there are none, run the job again with "
         "NCCL_DEBUG=INFO.",
         "nccl, src/init.cc",
@@ -257,8 +257,8 @@ FAILURES = (
         re.compile(r"cma event RDMA_CM_EVENT_\w{1,30}, error"),
         "cma event RDMA_CM_EVENT_ADDR_ERROR, error -19",
         "The RDMA connection manager could not connect. With ADDR_ERROR or ROUTE_ERROR, the "
-        "address does not lead to an RDMA device; with REJECTED, no process listens at that "
-        "address.",
+        "address does not lead to an RDMA device; with REJECTED, usually no process listens at "
+        "that address.",
         "Use the address of an interface of the RDMA device (ibdev2netdev names these interfaces), "
         "and start the server first.",
         "rdma-core, librdmacm/examples/rping.c",

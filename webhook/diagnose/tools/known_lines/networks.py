@@ -65,8 +65,9 @@ TRANSPORTS = (
         re.compile(rf"NET/OFI Selected [Pp]rovider is {_TCP_PROVIDER}"),
         "node-0:22:22 [0] NCCL INFO NET/OFI Selected Provider is tcp;ofi_rxm (found 1 nics)",
         "NCCL's plugin for libfabric uses TCP, not RDMA.",
-        "If FI_PROVIDER is set in the container's env or command, remove it. Otherwise, libfabric "
-        "found no RDMA device in the container: request the RDMA resource of the fabric.",
+        "If FI_PROVIDER is set, for example in the container's env or command, or in the image, "
+        "remove it. Otherwise, libfabric probably found no RDMA device in the container: request "
+        "the RDMA resource of the fabric.",
         _PROVIDER_SOURCE, rdma=False,
     ),
     KnownLine(
@@ -116,8 +117,8 @@ SLOWER = (
         "GpuDirectOff", "slower", "nccl", "GPU Direct RDMA Disabled for",
         re.compile(r"NET/(?!Socket)[\w ]{1,40} ?: GPU Direct RDMA Disabled for"),
         "node-0:14213:14219 [0] NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'",
-        "NCCL uses RDMA, but copies each message through the node's memory, since GPUDirect "
-        "RDMA is off for the NIC that the line names.",
+        "NCCL uses RDMA, but copies each message through host memory, since GPUDirect RDMA is off "
+        "for the NIC that the line names.",
         "If the line gives a distance, the GPU and the NIC are farther apart than "
         "NCCL_NET_GDR_LEVEL allows, and no action is needed. Otherwise, ask the cluster "
         "administrator whether nvidia-peermem is loaded or DMA-BUF is available on the node.",
