@@ -56,8 +56,8 @@ _NAMING_VARIABLES = {"nccl": "NCCL_IB_HCA", "ucx": "UCX_NET_DEVICES", "nvshmem":
 
 @rule(
     "error",
-    "Write each device in the form mlx5_0 or mlx5_0:1; list exclusions in excludeHcas, and "
-    "prefixes in hcaPrefixes.",
+    "Write each device as name[:port[:rail[:plane]]], such as mlx5_0 or mlx5_0:1; list exclusions "
+    "in excludeHcas, and prefixes in hcaPrefixes.",
     tolerates_other_errors=True,
 )
 def hca_names(fabric: FabricEntry) -> Iterator[Violation]:

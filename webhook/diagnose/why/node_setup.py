@@ -20,8 +20,8 @@ from webhook.model.finding import Code, Finding
 NODE_NOT_READY = Code(
     "NodeNotReady",
     "The pod's node is not ready, or does not exist.",
-    "Ask the cluster administrator about the node (`kubectl describe node`). If you cannot wait, "
-    "create the pod again on another node.",
+    "Ask the cluster administrator why the node is not ready or does not exist. If you cannot "
+    "wait, create the pod again on another node.",
 )
 NOT_SET_UP = Code(
     "NotSetUp",

@@ -421,14 +421,14 @@ def test_a_changed_config_map_that_is_still_in_doubt() -> None:
     _, text, remedy = changed(with_secret, ON)
     assert text.endswith("may set variables that turn RDMA off (Secret tuning).")
     assert remedy.startswith(
-        "Check that the ConfigMaps and Secrets of envFrom turn RDMA off for no library"
+        "Check that the ConfigMaps and Secrets of envFrom do not turn RDMA off for any library"
     )
     assert remedy.endswith(" Then create the pod again.")
     with_late = from_config_map(envFrom=[*ALL["envFrom"], {"configMapRef": {"name": "late"}}])
     _, text, remedy = changed(with_late, ON)
     assert "(ConfigMap late)" in text
     assert remedy.startswith(
-        "Check that the ConfigMaps and Secrets of envFrom turn RDMA off for no library"
+        "Check that the ConfigMaps and Secrets of envFrom do not turn RDMA off for any library"
     )
 
 

@@ -71,8 +71,8 @@ OWN_REMAP = Reason(
 )
 SSHD = Reason(
     "RunsSshd",
-    "The container runs or may run sshd, and processes that sshd starts would see all GPUs of the "
-    "node.",
+    "The container runs or may run sshd. Processes that sshd starts do not inherit the "
+    "CUDA_VISIBLE_DEVICES that the webhook's script sets, so they would see all GPUs of the node.",
     remedy=(
         "To use NVLink between pods, start the ranks without sshd. Otherwise, remove the "
         "annotation rdma.lab/nvlink."

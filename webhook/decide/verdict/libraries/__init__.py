@@ -59,11 +59,11 @@ ENV_UNSEEN = Reason(
     "EnvUnseen",
     "The variables of envFrom may turn RDMA off, but admission cannot see them.",
     remedy=(
-        "Check that the ConfigMaps and Secrets of envFrom turn RDMA off for no library: for NCCL, "
-        "that they set none of NCCL_IB_DISABLE, NCCL_NET, NCCL_NET_PLUGIN and NCCL_IB_HCA. Or, if "
-        "the job uses only NCCL, and NCCL needs no plugin on the fabric, set all four in env, "
-        "which overrides envFrom: NCCL_IB_DISABLE=0, NCCL_NET=IB, NCCL_NET_PLUGIN=none and the "
-        f"fabric's NCCL_IB_HCA. {_WHO_READS_THEM}"
+        "Check that the ConfigMaps and Secrets of envFrom do not turn RDMA off for any library: "
+        "for NCCL, that they set none of NCCL_IB_DISABLE, NCCL_NET, NCCL_NET_PLUGIN and "
+        "NCCL_IB_HCA. Or, if the job uses only NCCL, and NCCL needs no plugin on the fabric, set "
+        "all four in env, which overrides envFrom: NCCL_IB_DISABLE=0, NCCL_NET=IB, "
+        f"NCCL_NET_PLUGIN=none and the fabric's NCCL_IB_HCA. {_WHO_READS_THEM}"
     ),
     rdma="unsure",
 )

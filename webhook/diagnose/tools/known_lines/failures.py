@@ -52,8 +52,8 @@ FAILURES = (
         ),
         "node-0:528:528 [0] misc/ibvwrap.cc:190 NCCL WARN Call to ibv_reg_mr failed with error "
         "Cannot allocate memory",
-        "The kernel refused to register memory, since the process would have exceeded its limit "
-        "on locked memory (ulimit -l).",
+        "The kernel refused to register memory, usually because the process would have exceeded "
+        "its limit on locked memory (ulimit -l).",
         f"{LIFT_MEMLOCK} The memory limit of the container is not the cause.",
         "linux, drivers/infiniband/core/umem.c",
     ),
