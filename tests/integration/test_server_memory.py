@@ -1,7 +1,8 @@
 """Anonymous clients cannot make the serving process use 400 MiB, whatever they send.
 
 All attacks go to one process, so that memory that one of them leaves in use counts in the next.
-During each attack, honest requests are answered.
+During each attack, honest requests are answered. The documented limit is 450 MiB, for several
+attacks at once.
 """
 
 from __future__ import annotations

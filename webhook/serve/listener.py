@@ -25,7 +25,7 @@ from webhook.serve.transport.process import max_descriptors
 
 _MIB = 1 << 20
 #: The memory that the connections of each listener may use, chosen so that no client can push
-#: the process beyond 400 MiB: it uses 70 MiB at its start, and the densest body takes 120 MiB
+#: the process beyond 450 MiB: it uses 70 MiB at its start, and the densest body takes 120 MiB
 #: during its decision. A TLS connection takes 48 KiB before its first request, so one address may
 #: have 853 connections to /mutate, and with client certificates 276 handshakes; an API server has
 #: at most 200 such requests in flight (--max-mutating-requests-inflight). The largest answer to a

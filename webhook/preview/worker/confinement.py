@@ -14,7 +14,7 @@ import signal
 import sys
 
 #: The Deployment's memory limit is 1 GiB, beyond which the kernel kills the whole pod; the server
-#: itself uses less than 400 MiB.
+#: itself uses less than 450 MiB.
 MAX_ADDRESS_SPACE = 192 << 20
 #: Processor time for one request, in case no server is left to end it after its timeout.
 MAX_CPU_SECONDS = 15
