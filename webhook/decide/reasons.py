@@ -130,7 +130,7 @@ OTHER_CONFIGURATION = Reason(
 )
 SKIPPED_BY_USER = Reason(
     "SkippedByUser",
-    "The pod lists the mutation in rdma.lab/skip.",
+    "The pod lists this mutation in rdma.lab/skip.",
     remedy="Remove the mutation from rdma.lab/skip, unless you make its changes yourself.",
 )
 #: The reasons that explain a verdict; no other reason determines one.

@@ -186,7 +186,7 @@ def planted(space: Space) -> Iterator[dict[str, str]]:
             "unsure",
             [
                 "RDMA over v100-ib is not certain: container main does not run as root; it needs",
-                "A container lacks IPC_LOCK, or IPC_LOCK has no effect there",
+                "A container lacks IPC_LOCK, or IPC_LOCK has no effect in it",
                 "The container runs as a user other than root",
             ],
         ),

@@ -521,7 +521,7 @@ def test_a_mutation_may_be_skipped_by_name() -> None:
     """This is checked before everything else."""
     manifest = pod(unclaimed(), annotations={"rdma.lab/skip": "env,ipc-lock"})
     decision = decide_on(manifest)
-    message = "the pod lists the mutation in rdma.lab/skip"
+    message = "the pod lists this mutation in rdma.lab/skip"
     for name in ("env", "ipc-lock"):
         assert outcomes_of(decision, name) == [("", "skipped", "SkippedByUser", message)]
     assert status(decision)["skipped"] == ["SkippedByUser"]

@@ -198,7 +198,7 @@ def test_the_text_of_a_code() -> None:
     assert code_text(explain_code("GuaranteedLost"), width=300) == (
         "GuaranteedLost\n"
         "  This code alone does not determine whether the pod has RDMA.\n"
-        f"  In the mutation memory-limit: {row.meaning}\n"
+        f"  In the mutation `memory-limit`: {row.meaning}\n"
         f"    → {row.remedy}\n"
     )
     assert code_text(explain_code("Equipped")).endswith("    → No action is needed.\n")
@@ -210,9 +210,7 @@ def test_the_text_of_a_code() -> None:
 def test_places_with_the_same_meaning_share_a_line() -> None:
     """The text does not repeat a sentence."""
     text = code_text(explain_code("FabricAmbiguous"), width=300)
-    assert (
-        text.count("  In a verdict, a decision or the checks of a pod before any mutation: ") == 1
-    )
+    assert text.count("  In a verdict, a decision or the checks that precede the mutations: ") == 1
 
 
 @pytest.mark.parametrize("code", CODE_NAMES)

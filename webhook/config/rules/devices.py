@@ -111,7 +111,7 @@ def _needs_no_interface(fabric: FabricEntry) -> bool:
     "whose `count` is not 1.",
 )
 def network_interfaces(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a fabric that uses an `@interface` for two networks, or for several devices of one.
+    """Reject a fabric that uses the same `@interface` for several networks or devices.
 
     An error: with two networks of the same interface, a pod never starts. Only the first device of
     a resource gets an interface of that name, so the name cannot be meant for several devices.

@@ -36,7 +36,7 @@ def products_twice(fabric: FabricEntry) -> Iterator[Violation]:
     tolerates_other_errors=True,
 )
 def unknown_products(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that lists a product, such as `V100`, that only resembles a known one.
+    """Warn about a fabric that lists a product, such as `V100`, that only resembles a label value.
 
     A warning: the glob must match the whole label, which for a V100 is `Tesla-V100-SXM2-32GB`, and
     case matters. Otherwise no node, and no pod's nodeSelector, ever fits the fabric.

@@ -46,9 +46,10 @@ DEVICE_NOT_LISTED = Reason(
     "DeviceNotListed",
     "The pod requests a device that no fabric lists, and requests no other GPU or RDMA resource.",
     remedy=(
-        "If the name of the resource is wrong, correct it. Otherwise, set rdma.lab/containers and "
-        "rdma.lab/fabric. If the resource is a GPU, also ask the cluster administrator to add it "
-        "to gpuResources of the fabric that has it; the annotations are then not needed."
+        "If the name of the resource is wrong, correct it. Otherwise, set the annotations "
+        "rdma.lab/containers and rdma.lab/fabric. If the resource is a GPU, the cluster "
+        "administrator can instead add it to gpuResources of the fabric that has it; the pod then "
+        "needs neither annotation."
     ),
     rdma="no",
 )

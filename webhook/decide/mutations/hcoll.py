@@ -67,7 +67,8 @@ CPU_RANKS = Reason(
 )
 OFF = Reason(
     "Off",
-    "The configuration sets `hcoll: off`, so the webhook does not switch HCOLL off.",
+    "The configuration sets `hcoll: off`, which turns off this mutation, so the webhook leaves "
+    "HCOLL as it is.",
     remedy="",
     reportable=False,
 )

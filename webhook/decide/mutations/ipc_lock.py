@@ -263,7 +263,9 @@ def _circumstance(analysis: PodAnalysis, target: Target, reason: Reason) -> str:
 
 MUTATION = Mutation(
     name="ipc-lock",
-    summary="adds the IPC_LOCK capability, which lifts the limit on locked memory (memlock)",
+    summary=(
+        "adds the IPC_LOCK capability, which exempts root from the limit on locked memory (memlock)"
+    ),
     needs=RdmaAccess.NONE,
     reasons=(
         *(ADDED, PRESENT, PRIVILEGED, RAISED, DROPPED, POD_SECURITY),

@@ -57,7 +57,7 @@ TOO_MANY = Reason(
 )
 FABRIC_NOWHERE = Reason(
     "FabricNowhere",
-    f"No node belongs to the fabric{_STATIC}, so none is expected.",
+    f"No node belongs to the fabric{_STATIC}, so none is expected to join it.",
     remedy=(
         "If the pod should use another fabric, set rdma.lab/fabric to that fabric. Otherwise, ask "
         "the cluster administrator whether the fabric's nodes have left the cluster, lack the "

@@ -14,7 +14,7 @@ from webhook.text.terminal import Sheet, Span, write_remedy
 _PARTS = {
     "verdict": "a verdict",
     "decision": "a decision",
-    REQUEST_CHECK: "the checks of a pod before any mutation",
+    REQUEST_CHECK: "the checks that precede the mutations",
     "log": "a log",
 }
 
@@ -35,7 +35,7 @@ class CodeRow(NamedTuple):
     def label(self) -> str:
         """The most exact place where the code occurs, after "in"."""
         if self.part:
-            return _PARTS.get(self.part, f"the mutation {self.part}")
+            return _PARTS.get(self.part, f"the mutation `{self.part}`")
         return f"the output of {self.tool}"
 
 

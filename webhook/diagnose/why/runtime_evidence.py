@@ -46,7 +46,7 @@ NOTHING_REGISTERED = Code(
     _RUN_AGAIN,
 )
 NO_DEVICE_OPEN = Code(
-    "NoDeviceOpen", "No process of a container has an RDMA device open.", _RUN_AGAIN
+    "NoDeviceOpen", "In at least one container, no process has an RDMA device open.", _RUN_AGAIN
 )
 RDMA_IN_USE = Code("RdmaInUse", "The log shows that the traffic uses RDMA.")
 SOCKETS_IN_USE = Code(

@@ -40,8 +40,8 @@ def test_what_was_applied() -> None:
             "Applied",
             "ok",
             (
-                "ipc-lock: applied (it adds the IPC_LOCK capability, which lifts the limit on "
-                "locked memory (memlock))."
+                "ipc-lock: applied (it adds the IPC_LOCK capability, which exempts root from the "
+                "limit on locked memory (memlock))."
             ),
         ),
         ("Applied", "ok", "hcoll: applied (it switches HCOLL off in Open MPI)."),

@@ -15,7 +15,7 @@ from webhook.model.names import counted
 INTERRUPTED = Code(
     "Interrupted",
     "The run was interrupted.",
-    "Run the command again; it measures all pairs of nodes anew.",
+    "Run the command again; it repeats all measurements.",
 )
 NOT_CALLED = Code(
     "NotCalled",
