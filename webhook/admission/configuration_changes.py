@@ -22,7 +22,7 @@ NO_FABRICS_LEFT = Code(
 FABRIC_WITH_NODES_REMOVED = Code(
     "FabricWithNodesRemoved",
     "An update removes fabrics to which nodes belong.",
-    "To undo the removal, apply a file that contains the removed fabrics.",
+    "To undo the removal, apply a file that contains all of the fabrics.",
 )
 FABRICS_REMOVED_BY_APPLY = Code(
     "FabricsRemovedByApply",

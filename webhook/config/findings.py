@@ -26,8 +26,8 @@ YAML_UNSUPPORTED = Code(
     "YAMLUnsupported",
     "The file repeats a key, or uses a tag, a merge key or another feature of YAML that is not "
     "supported.",
-    "Write each key once, remove all tags, and write out the values that a merge key (<<) would "
-    "add.",
+    "Write each key once, replace each merge key (<<) with the fields that it would add, and do "
+    "without any other feature that the message names, such as a tag.",
 )
 NOT_A_CONFIGURATION = Code(
     "NotAConfiguration",

@@ -83,7 +83,7 @@ def test_the_nodes_of_removed_fabrics_are_counted(webhook: Webhook) -> None:
     restore(webhook)
     expected = (
         "Warning: spec.fabrics: no longer has v100-ib (1 node), a100-ib (1 node), so ",
-        "apply a file that contains the removed fabrics. [FabricWithNodesRemoved]",
+        "apply a file that contains all of the fabrics. [FabricWithNodesRemoved]",
         "fabricconfiguration.rdma.lab/default configured (server dry run)",
     )
 

@@ -258,7 +258,8 @@ def test_warnings_come_with_the_fabrics() -> None:
             "warning",
             "NoResource",
             "resources is empty, so no device gets into the pod",
-            "Set resources[].name to the resource that the device plugin offers.",
+            "Set resources[].name to the resource that the device plugin offers, or, if pods get "
+            "the device in another way, set resources: [].",
             location=Location(file="f.yaml", line=5, path="spec.fabrics[0].resources"),
         ),
     )

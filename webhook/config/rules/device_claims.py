@@ -60,7 +60,7 @@ def claims_without_dra(fabric: FabricEntry) -> Iterator[Violation]:
         yield Violation(("claims",), f"mode {fabric.mode} has no claims")
 
 
-@rule("error", "Set claims[].template to the ResourceClaimTemplate of the NICs.")
+@rule("error", "Set claims[].template to the name of the ResourceClaimTemplate for the NICs.")
 def dra_without_claims(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject a fabric that has mode `dra`, but no `claims`.
 

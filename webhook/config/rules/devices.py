@@ -193,7 +193,11 @@ def per_gpu_both_ways(fabric: FabricEntry) -> Iterator[Violation]:
             )
 
 
-@rule("warning", "Set resources[].name to the resource that the device plugin offers.")
+@rule(
+    "warning",
+    "Set resources[].name to the resource that the device plugin offers, or, if pods get the "
+    "device in another way, set resources: [].",
+)
 def no_resource(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a fabric that has no `resources`, but a `mode` other than `host-network` or `dra`.
 

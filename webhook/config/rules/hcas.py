@@ -183,8 +183,8 @@ def _nearest_driver_name(name: str) -> str:
 
 @rule(
     "warning",
-    "List the fabric's devices in hcas, such as [mlx5_0, mlx5_1]: `ls /sys/class/infiniband` on a "
-    "node prints the names of its devices.",
+    "List the fabric's devices in hcas, for example as [mlx5_0, mlx5_1]: `ls "
+    "/sys/class/infiniband` on a node prints the names of its devices.",
 )
 def no_hcas(fabric: FabricEntry) -> Iterator[Violation]:
     """Warn about a fabric that lists no HCAs, although device names are the same in all its pods.
@@ -223,7 +223,7 @@ def combined_hca_lists(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("error", "Remove hcas, excludeHcas and hcaPrefixes from the fabric.")
 def hcas_without_names(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a fabric that names HCAs in mode `sr-iov`, `host-device` or `dra`: names vary by pod.
+    """Reject a fabric that lists HCAs in mode `sr-iov`, `host-device` or `dra`: names vary by pod.
 
     An error: the names differ from pod to pod, so a fixed list would be wrong in most pods.
     """
@@ -236,9 +236,9 @@ def hcas_without_names(fabric: FabricEntry) -> Iterator[Violation]:
             )
 
 
-@rule("error", "List at most 32 devices in hcas, and each device once.")
+@rule("error", "List at most 32 devices in hcas, and no device twice in one list.")
 def hca_limit(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a fabric that lists more than 32 devices in `hcas`, or a device twice.
+    """Reject a fabric that lists more than 32 devices in `hcas`, or a device twice in one list.
 
     An error: NCCL reads at most 32 devices, and a repeated one is probably a typing error.
     """

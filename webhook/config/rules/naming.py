@@ -23,7 +23,8 @@ _MAX_NAMES = 20
 
 @rule(
     "error",
-    "Write a name of at most 63 lowercase letters, digits and -, such as v100-ib.",
+    "Write a name of at most 63 lowercase letters, digits and -, such as v100-ib, with a letter "
+    "or digit at each end.",
     tolerates_other_errors=True,
 )
 def fabric_names(fabric: FabricEntry) -> Iterator[Violation]:
@@ -149,8 +150,8 @@ def plugin_resource_names(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule(
     "error",
-    "Write each key as name or domain/name, and each value in at most 63 characters: letters, "
-    "digits, -, _ and periods.",
+    "Write each key as name or domain/name; names and values have at most 63 characters (letters, "
+    "digits, -, _ and periods), and start and end with a letter or digit.",
     tolerates_other_errors=True,
 )
 def label_names(fabric: FabricEntry) -> Iterator[Violation]:
@@ -242,7 +243,7 @@ def interface_names(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule(
     "error",
-    "Write the network as namespace/name or namespace/name@interface.",
+    "Write the network as [namespace/]name[@interface], such as rdma/net1 or rdma/net1@rdma0.",
     tolerates_other_errors=True,
 )
 def network_names(fabric: FabricEntry) -> Iterator[Violation]:
@@ -295,11 +296,11 @@ def namespaces(spec: ParsedSpec) -> Iterator[Violation]:
 
 @file_rule(
     "error",
-    "Write each glob with a domain, such as example.com/efa*.",
+    "Write a domain at the start of each glob, as in example.com/efa*.",
     tolerates_other_errors=True,
 )
 def foreign_globs(spec: ParsedSpec) -> Iterator[Violation]:
-    """Reject a configuration that lists a glob in `foreignNics` that names no domain."""
+    """Reject a configuration that lists in `foreignNics` a glob that names no domain."""
     foreign = spec.model.foreign_nics
     for key, globs in (("resources", foreign.resources), ("annotations", foreign.annotations)):
         for index, glob in enumerate(globs):

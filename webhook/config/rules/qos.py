@@ -50,7 +50,7 @@ def pkey_without_infiniband(fabric: FabricEntry) -> Iterator[Violation]:
     "key is the first on every node).",
 )
 def pkey_without_nccl(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that sets `qos.pkey`, but not NCCL_IB_PKEY, which NCCL needs, in `env`.
+    """Warn about a fabric that sets `qos.pkey`, but lacks NCCL_IB_PKEY in `env`: NCCL needs it.
 
     A warning: NCCL needs the key's index in the port's table, which only the site knows (net_ib
     passes it as `pkey_index`); without NCCL_IB_PKEY, NCCL uses index 0.

@@ -99,8 +99,8 @@ def gpu_as_rdma(spec: ParsedSpec) -> Iterator[Violation]:
 
 @file_rule(
     "warning",
-    "In `resources`, write the resource that the RDMA device plugin offers, such as rdma/ib, and "
-    "list GPUs in match.gpuResources.",
+    "In `resources`, write the resource that the RDMA device plugin offers, such as rdma/ib, "
+    "remove GPUs from `aliases`, and list GPUs in match.gpuResources.",
 )
 def gpu_model_as_rdma(spec: ParsedSpec) -> Iterator[Violation]:
     """Warn about a fabric that names a resource or alias after a GPU, such as `nvidia.com/h200`.

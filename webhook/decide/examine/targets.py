@@ -72,10 +72,10 @@ PRIVILEGED_WITH_GPU = Reason(
 )
 GPU_BY_CLAIM = Reason(
     "GPUByClaim",
-    "The pod gets devices of an unknown kind through DRA claims; set rdma.lab/containers.",
+    "The pod gets unknown devices through DRA claims; set rdma.lab/containers and rdma.lab/fabric.",
     remedy=(
-        "Set rdma.lab/containers to the names of the containers that use the GPUs, separated by "
-        "commas, and rdma.lab/fabric to the name of the fabric. If a claim also provides the NICs, "
+        "Set rdma.lab/containers to the names of the containers that need RDMA, separated by "
+        "commas, and rdma.lab/fabric to the name of the fabric. If a claim provides the NICs, "
         'set rdma.lab/devices: "0" as well, so that no NIC is requested twice.'
     ),
     rdma="no",

@@ -167,12 +167,13 @@ MENTIONED = Reason(
 NAME_TAKEN = Reason(
     "VolumeNameTaken",
     f"The pod has its own volume named {VOLUME_NAME}, so the webhook did not mount the fabric's "
-    "/etc/nccl.conf.",
+    "/etc/nccl.conf (/etc/rccl.conf for AMD GPUs).",
     remedy="Give the pod's own volume a different name.",
 )
 NO_ROOM = Reason(
     "AnnotationsTooLarge",
-    "The pod's annotations (at most 256 KiB in total) leave no room for /etc/nccl.conf.",
+    "The pod's annotations (at most 256 KiB in total) leave no room for the annotation that holds "
+    "/etc/nccl.conf.",
     remedy="Shorten the pod's annotations: Kubernetes allows 256 KiB in total.",
 )
 LEFT_OUT = Reason(

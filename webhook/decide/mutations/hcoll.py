@@ -61,8 +61,8 @@ CPU_RANKS = Reason(
     "HCOLL, and with it SHARP, was switched off for ranks without GPUs. Such ranks may be faster "
     "with HCOLL and SHARP.",
     remedy=(
-        "To keep HCOLL and SHARP on, set OMPI_MCA_coll_hcoll_enable=1 in env. Otherwise, no action "
-        "is needed."
+        "To keep HCOLL and SHARP on, set OMPI_MCA_coll_hcoll_enable=1 in the container's env. "
+        "Otherwise, no action is needed."
     ),
 )
 OFF = Reason(

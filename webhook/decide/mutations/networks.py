@@ -45,8 +45,8 @@ HOST_NETWORK = Reason(
 )
 TOO_MANY = Reason(
     "TooManyDevices",
-    "The pod needs one network per device, but requests more than 256 devices, so no networks "
-    "were attached.",
+    "The pod needs one network per device, but requests more than 256 devices, so the webhook "
+    "appended no networks.",
     remedy="Request fewer devices (rdma.lab/devices).",
 )
 UNREADABLE = Reason(

@@ -35,8 +35,8 @@ OWN_SHARED_MEMORY = Reason(
     "OwnSharedMemory",
     "The pod mounts its own volume at /dev/shm, so the webhook does not mount one there.",
     remedy=(
-        "Remove your own mount at /dev/shm; the webhook then mounts a volume there. To keep your "
-        "mount, give its volume the size that `sharedMemory` sets for the fabric."
+        "Either remove your own mount at /dev/shm, so that the webhook mounts a volume there, or "
+        "give the volume of your mount the size that `sharedMemory` sets for the fabric."
     ),
     reportable=False,
 )

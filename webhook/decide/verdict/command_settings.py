@@ -22,7 +22,8 @@ COMPUTED = Reason(
 POSSIBLE = Reason(
     "SettingPossible",
     "A setting in the command turns RDMA off only if a condition holds, or only for some of the "
-    "command's processes; or a hook or probe of the container writes such a setting to a file.",
+    "command's processes; or a hook or probe of the container writes to a file a setting that "
+    "turns RDMA off.",
     remedy=(
         "If the setting is not needed, remove it from the command, hook or probe. If the setting "
         "affects only processes that need no RDMA, no action is needed."

@@ -33,8 +33,9 @@ RESOURCE_AS_LABEL = Reason(
     "The pod selects nodes by a label whose key is the name of a resource and whose value is a "
     "GPU product.",
     remedy=(
-        "Select nodes by the label nvidia.com/gpu.product, whose value is the product. A node "
-        "offers nvidia.com/gpu as a resource, not as a label."
+        "Select nodes by the label nvidia.com/gpu.product (for AMD GPUs, "
+        "amd.com/gpu.product-name), whose value is the product. A node offers nvidia.com/gpu as a "
+        "resource, not as a label."
     ),
     rdma="unsure",
 )

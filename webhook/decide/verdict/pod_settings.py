@@ -38,8 +38,8 @@ NETWORKS_NOT_ADDED = Reason(
     remedy=(
         "If Multus cannot read the pod's annotation k8s.v1.cni.cncf.io/networks, correct or remove "
         "it. If the pod's annotations leave no room for more (Kubernetes allows 256 KiB in total), "
-        "shorten them. If the pod requests more devices than any node has, request fewer. Then "
-        "create the pod again."
+        "shorten them. If the pod requests more than 256 devices, request fewer. Then create the "
+        "pod again."
     ),
     rdma="unsure",
 )

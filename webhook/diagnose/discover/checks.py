@@ -46,8 +46,8 @@ NODE_WITHOUT_RDMA_DEVICE = Code(
 )
 LINK_LAYER_UNKNOWN = Code(
     "LinkLayerUnknown",
-    "No tool shows the link layer of any port of the node, or of any Active port, so discover "
-    "assigns the node to no fabric.",
+    "No tool shows the link layer of any Active port of the node or, if no port is Active, of any "
+    "port, so discover assigns the node to no fabric.",
     "Pass the output of ibstat, ibstatus or ibv_devinfo from the node to discover as well. If "
     "none of these tools is installed, run on the node the script that `rdma-webhook discover "
     "script` prints, and pass its output.",

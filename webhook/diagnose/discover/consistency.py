@@ -20,7 +20,7 @@ from webhook.model.names import enumerated, natural_key, shortened_list
 MTU_DIFFERS = Code(
     "MtuDiffers",
     "The MTU that RDMA uses on a port differs from that of the same port on other nodes.",
-    "Set the same MTU on all nodes: that of the network interface (RoCE), or that of the subnet "
+    "Set the same MTU for all nodes: on their network interfaces (RoCE), or in the subnet "
     "manager's partition (InfiniBand).",
 )
 MTU_BELOW_INTERFACE = Code(
@@ -31,8 +31,8 @@ MTU_BELOW_INTERFACE = Code(
 )
 ROCE_GID_LINK_LOCAL = Code(
     "RoceGidLinkLocal",
-    "Pods on the host network use a port whose RoCE v2 GIDs are all link-local, so they reach "
-    "only nodes in the same layer-2 network.",
+    "Pods on the host network use a port whose RoCE v2 GIDs are all link-local, so over RoCE v2 "
+    "these pods reach only nodes in the same layer-2 network.",
     "Give the network interface of the port an IP address that is not link-local.",
 )
 ROCE_GID_NOT_IPV4 = Code(

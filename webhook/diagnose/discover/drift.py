@@ -28,8 +28,7 @@ HCA_GONE = Code(
     "HcaGone",
     "An HCA is in the earlier output (--against), but not in this one.",
     "Look for the card in the output of lspci and dmesg, and check that its RDMA driver is "
-    "loaded. If fewer tools were run than for the earlier output, collect the output of all of "
-    "them.",
+    "loaded. If a tool was run only for the earlier output, collect its output again.",
 )
 HCA_NEW = Code("HcaNew", "An HCA in this output is missing from the earlier output (--against).")
 GPUS_CHANGED = Code(
@@ -65,7 +64,7 @@ FIRMWARE_CHANGED = Code(
 PSID_CHANGED = Code(
     "PsidChanged",
     "The board ID (PSID) of a card is not what it was in the earlier output (--against): the card "
-    "was replaced, or has the firmware of a different card.",
+    "was replaced, or has the firmware of a different card model.",
     "Unless the card was replaced, check its firmware (flint query, mlxfwmanager).",
 )
 MTU_CHANGED = Code(

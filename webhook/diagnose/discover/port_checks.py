@@ -117,7 +117,7 @@ PORTS_NEVER_UP = Code(
 )
 PORT_STATE_UNKNOWN = Code(
     "PortStateUnknown",
-    "No tool shows the state of a port.",
+    "A node has a port whose state no tool shows.",
     "Pass the output of ibstat, ibv_devinfo or `rdma link` to discover as well. In the output of "
     "ibdev2netdev, (Up) and (Down) are the state of the network interface, not of the port.",
 )

@@ -45,8 +45,8 @@ CERTIFICATE_NOT_TRUSTED = Code(
 CERTIFICATE_EXPIRES = Code(
     "CertificateExpires",
     "A certificate expires soon or has expired, although it should already have been renewed.",
-    "Read the line `certificate` of the replica's /readyz, and the replica's log, which give the "
-    "reason.",
+    "Read the line `certificate` of each replica's /readyz, and each replica's log, which give "
+    "the reason.",
 )
 CODES = (OTHER_CA_BUNDLE, CA_SECRET_UNUSABLE, CERTIFICATE_NOT_TRUSTED, CERTIFICATE_EXPIRES)
 

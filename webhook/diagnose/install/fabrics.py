@@ -31,7 +31,7 @@ STATUS_OUTDATED = Code(
 )
 NODES_HAVE_PROBLEMS = Code(
     "NodesHaveProblems",
-    "Nodes of the fabrics cannot take pods or lack a resource, or a fabric has no nodes.",
+    "A node of a fabric cannot take pods or lacks a resource, or a fabric has no nodes.",
     "Run `rdma-webhook fabrics`, which names the nodes and the remedies.",
 )
 CODES = (NO_FABRICS, CONDITION_FALSE, STATUS_OUTDATED, NODES_HAVE_PROBLEMS)

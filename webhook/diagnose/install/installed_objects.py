@@ -39,7 +39,7 @@ DEFINITION_NOT_SERVED = Code(
 )
 REPLICAS_UNAVAILABLE = Code(
     "ReplicasUnavailable",
-    "The Deployment has fewer ready replicas than it should have, or none.",
+    "The Deployment has fewer ready replicas than it should have.",
     "Find the reason with `kubectl -n NAMESPACE describe pods --show-events`, and with `kubectl -n "
     "NAMESPACE logs deployment/rdma-webhook`.",
 )
@@ -54,7 +54,7 @@ ROLLOUT_INCOMPLETE = Code(
 PREVIEW_UNAVAILABLE = Code(
     "PreviewUnavailable",
     "The Deployment that makes previews, rdma-webhook-preview, has fewer ready pods than it "
-    "should have, or none. Users' pods are not affected.",
+    "should have. Users' pods are not affected.",
     "Find the reason with `kubectl -n NAMESPACE describe pods --show-events`, and with `kubectl -n "
     "NAMESPACE logs deployment/rdma-webhook-preview`.",
 )
@@ -68,8 +68,8 @@ NO_ENDPOINTS = Code(
 NO_WEBHOOK_CONFIGURATION = Code(
     NO_CONFIGURATION,
     "A webhook configuration, or the webhook in it, does not exist. Without the mutating one, "
-    "pods that opted in run without RDMA; without the validating one, changes to fabrics are not "
-    "checked.",
+    "pods that opted in run without RDMA; without the validating one, changes to the "
+    "FabricConfiguration are not checked.",
     _APPLY,
 )
 _SELECTS_TOO_LITTLE = Code(

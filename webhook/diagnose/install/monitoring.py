@@ -10,7 +10,8 @@ from webhook.model.names import enumerated
 
 NOT_MONITORED = Code(
     "NotMonitored",
-    "The Prometheus Operator is installed, but the webhook's PodMonitor or PrometheusRule is not.",
+    "The Prometheus Operator is installed, but the webhook's PodMonitor or PrometheusRule is "
+    "missing.",
     "Apply both (`kubectl apply -k manifests/monitoring`, or helm upgrade with "
     "monitoring.enabled=true).",
 )

@@ -62,7 +62,7 @@ POLICY_NOT_BOUND = Code(
 POLICY_CHANGED = Code(
     "PolicyChanged",
     "A guard (a policy that limits what the webhook's own account may change) does not match this "
-    "account, does not match all of the objects that the guard protects, or allows requests that "
+    "account, does not match all of the objects that it should protect, or allows requests that "
     "the guard cannot evaluate (failurePolicy Ignore).",
     _RESTORE,
 )

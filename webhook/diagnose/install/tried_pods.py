@@ -39,8 +39,8 @@ POD_PATCHED = Code(
 )
 POD_NOT_PATCHED = Code(
     "PodNotPatched",
-    "The API server accepted a pod that opted in, but did not call the webhook, or ignored that "
-    "the call failed (failurePolicy Ignore).",
+    "The API server accepted a pod that opted in, but did not call the webhook, or ignored the "
+    "failure of the call (failurePolicy Ignore).",
     "Correct the problems that check-install reports about the webhook configuration and the "
     "certificates. If it reports none, create a pod that opts in, and run `rdma-webhook why` on "
     "it.",

@@ -39,14 +39,15 @@ COLLECTIVE_SLOW = Code(
 )
 COLLECTIVE_UNGRADED = Code(
     "CollectiveUngraded",
-    "A collective ran over RDMA, but its bus bandwidth cannot be compared with that of the HCAs.",
+    "A collective ran over RDMA, but its bus bandwidth cannot be compared with the bandwidth of "
+    "the HCAs.",
     "Run all_reduce_perf on at least two nodes with NCCL_DEBUG=INFO and messages of up to 1 GiB "
     "(-e 1G), and give the rate of the HCAs with --rate GBPS or with -c FABRICS --fabric NAME.",
 )
 NO_GPU_DIRECT = Code(
     "NoGpuDirect",
-    "A collective ran over RDMA, but without GPUDirect RDMA: NCCL copies each message through the "
-    "memory of the node.",
+    "A collective ran over RDMA, but without GPUDirect RDMA: NCCL copies each message through "
+    "host memory.",
     "Ask the cluster administrator whether nvidia-peermem is loaded or DMA-BUF is available on the "
     "nodes.",
 )

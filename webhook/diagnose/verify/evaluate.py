@@ -38,7 +38,7 @@ MIXED_TRANSPORTS = Code(
 )
 NOT_TESTED = Code(
     "NotTested",
-    "An HCA of the fabric that -c and --fabric choose has no result.",
+    "An HCA of the fabric given with -c and --fabric has no result.",
     "Run ib_write_bw -d HCA on each HCA that has no result.",
 )
 NOT_USED = Code(

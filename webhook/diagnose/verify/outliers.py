@@ -21,7 +21,7 @@ from webhook.model.finding import Code, Finding
 AS_PEERS = Code(
     "AsPeers",
     "The latency is within the spread of its peers: the runs of the same test on devices with the "
-    "same name or, if there are fewer than three of these, on all devices.",
+    "same name or, if there are fewer than three such runs, on all devices.",
 )
 OUTLIER = Code(
     "Outlier",

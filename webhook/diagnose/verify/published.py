@@ -20,8 +20,8 @@ BELOW_PUBLISHED = Code(
     "BelowPublished",
     "The bandwidth is below the minimum that the cloud's health check requires for this type of "
     "machine (--machine).",
-    "Compare this result with those of other pairs of nodes, and report any slower node to the "
-    "cloud provider.",
+    "Compare this result with those of other pairs of nodes, and report to the cloud provider any "
+    "node that is slower than the others.",
 )
 
 _AZURE = "https://github.com/Azure/azurehpc-health-checks/blob"

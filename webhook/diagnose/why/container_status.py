@@ -109,13 +109,13 @@ OOM_KILLED = Code(
     "OOMKilled",
     "A container was killed because it used more memory than its limit, or because the node ran "
     "out of memory. Registered memory counts against the limit.",
-    "Raise limits.memory or, if the node ran out of memory, request as much memory as the job "
-    "uses.",
+    "Raise limits.memory or, if the node ran out of memory, request as much memory as the "
+    "container uses.",
 )
 START_ERROR = Code(
     "StartError",
-    "The runtime could not start the command of a container. The container has never run, so it "
-    "has no log.",
+    "The runtime could not start the command of a container. The container did not run, so it has "
+    "no log.",
     "Correct the problem that the runtime's message reports: usually, the image does not contain "
     "the command.",
 )

@@ -32,16 +32,16 @@ BEING_DELETED = Code(
     "The controller, an object that it created for its pods (such as the Job of a CronJob), or "
     "the namespace is being deleted, so there are no pods.",
     "Wait until the deletion is complete, then create the controller again (first the namespace, "
-    "if that was deleted). If you cannot wait, create the controller in another namespace. An "
-    "object that a controller creates, such as the Job of a CronJob, is created again "
-    "automatically.",
+    "if that was deleted). If you cannot wait, create the controller in another namespace. If "
+    "only an object that the controller created is being deleted, such as the Job of a CronJob, "
+    "the controller creates the next one itself.",
 )
 WAITS_FOR_READY = Code(
     "WaitsForReady",
     "The StatefulSet lacks pods: with podManagementPolicy OrderedReady, it creates a pod only "
     "when all earlier pods are ready.",
-    "Find out why the pod that the StatefulSet waits for is not ready. If that pod waits for "
-    "later pods, as the ranks of a job do, run `kubectl delete statefulset NAME "
+    "Find out why the pod that the StatefulSet waits for is not ready. If that pod waits for the "
+    "other pods, as the ranks of a job do, run `kubectl delete statefulset NAME "
     "--cascade=orphan`, which keeps the pods, and create the StatefulSet again with "
     "podManagementPolicy: Parallel.",
 )

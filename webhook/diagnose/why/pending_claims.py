@@ -36,8 +36,8 @@ CLAIM_MISSING = Code(
     "ClaimMissing",
     "The pod is pending: a ResourceClaim that it names does not exist, or is being deleted. "
     "The scheduler does not report the problem.",
-    "Create the claim; if it is being deleted, first wait until it is gone. If its name is wrong, "
-    "create the pod again with the right resourceClaimName.",
+    "Create the claim; if it is being deleted, first wait until it is gone. If the pod names the "
+    "wrong claim, create the pod again with the right resourceClaimName.",
 )
 CLAIM_NOT_CREATED = Code(
     "ClaimNotCreated",
@@ -49,8 +49,8 @@ DEVICE_CLASS_MISSING = Code(
     "DeviceClassMissing",
     "The pod is pending: a claim refers to a DeviceClass that does not exist.",
     "List the DeviceClasses: `kubectl get deviceclasses`. If the right one is listed, create the "
-    "claim or its template again with that deviceClassName, then create the pod again. If not, "
-    "ask the cluster administrator whether the DRA driver is installed.",
+    "claim or its template again with that DeviceClass, then create the pod again. If not, ask "
+    "the cluster administrator whether the DRA driver is installed.",
 )
 CLAIMS_NOT_ALLOCATED = Code(
     "ClaimsNotAllocated",

@@ -41,14 +41,14 @@ CORDONED_NODES = Code(
 UNREADY_NODES = Code(
     "BlockedByUnreadiness",
     "The pod is pending: nodes that could run it are not ready.",
-    "Look for the reason with `kubectl describe node`, and in the kubelet's log on the node.",
+    "Look for the reason with `kubectl describe node NODE`, and in the kubelet's log on that node.",
 )
 TAINTED_NODES = Code(
     "BlockedByTaint",
     "The pod is pending: nodes that could run it have a taint that it does not tolerate.",
     "If the pod may run on these nodes, add a toleration to the pod's manifest or, for a "
-    "workload, to the pod template. If the taint is no longer needed, remove it: `kubectl taint "
-    "node NODE TAINT-`.",
+    "workload, to the pod template, and create the pod again. If the taint is no longer needed, "
+    "remove it: `kubectl taint node NODE TAINT-`.",
 )
 CODES = (NOT_SELECTED, CORDONED_NODES, UNREADY_NODES, TAINTED_NODES)
 

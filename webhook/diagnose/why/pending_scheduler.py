@@ -29,9 +29,9 @@ NO_SCHEDULER = Code(
     "NoScheduler",
     "The pod is pending: no scheduler has looked at it. Perhaps there is no scheduler with the "
     "name that schedulerName gives.",
-    "If schedulerName is right, check that this scheduler is running. Otherwise, correct "
-    "schedulerName in the pod template, or remove it to use the default scheduler, and create the "
-    "pod again.",
+    "If schedulerName is right, check that this scheduler is running. Otherwise, in the pod's "
+    "manifest or, for a workload, in the pod template, correct schedulerName, or remove it to use "
+    "the default scheduler; then create the pod again.",
 )
 PREEMPTING = Code(
     "Preempting",

@@ -55,8 +55,8 @@ FAILED = Code(
 UNREADY = Code(
     "Unready",
     "The pod is running, but not ready: a container is not ready, or a readiness gate is not met.",
-    "Look at the conditions and Events of the pod: `kubectl describe pod`. No Service sends "
-    "anything to the pod until it is ready.",
+    "Look at the conditions and Events of the pod: `kubectl describe pod`. Until the pod is "
+    "ready, Services send it no traffic, unless they set publishNotReadyAddresses: true.",
 )
 STARTING = Code("Starting", "The pod has a node, but not all of its containers have started.")
 NO_STATUS = Code(
@@ -214,7 +214,10 @@ def _unready_container(evidence: PodEvidence, name: str) -> Finding:
     return UNREADY.finding("unsure", f"Container {name} is not ready{reason}", remedy)
 
 
-_UNTIL_READY = "Until the container is ready, no Service sends anything to the pod."
+_UNTIL_READY = (
+    "Until the container is ready, Services send the pod no traffic, unless they set "
+    "publishNotReadyAddresses: true."
+)
 
 
 def finalizers_clause(subject: KubernetesObject) -> str:

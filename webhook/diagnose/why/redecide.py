@@ -42,11 +42,11 @@ SAME_TODAY = Code("SameToday", "Today, the webhook would decide as it did at adm
 OTHER_TODAY = Code(
     "OtherToday",
     "Today, the webhook would decide differently than it did at admission.",
-    "Create the pod again to get today's decision.",
+    "Create the pod again to get a new decision.",
 )
 CONFIGURATION_CHANGED = Code(
     "ConfigurationChanged",
-    "The webhook's version or the fabrics have changed since the pod was admitted.",
+    "The webhook's version or the configuration has changed since the pod was admitted.",
     OTHER_TODAY.remedy,
 )
 CODES = (NOT_COMPARABLE, WOULD_BE, SAME_TODAY, OTHER_TODAY, CONFIGURATION_CHANGED)

@@ -21,8 +21,8 @@ NOT_CALLED = Reason(
     "The API server would not call the webhook for the pod.",
     remedy=(
         "Correct the cause that the message names: for example, give the namespace the label "
-        'rdma.lab/enable: "true". If the webhook is never called for that namespace (such as '
-        "kube-system), create the pod in another namespace that has the label."
+        'rdma.lab/enable: "true". If the webhook is never called for the namespace, as is the case '
+        "for kube-system, create the pod in a different namespace, one that has the label."
     ),
     rdma="no",
 )

@@ -184,8 +184,8 @@ def test_absurdly_many_devices_get_no_networks(count: Any) -> None:
             "skipped",
             "TooManyDevices",
             (
-                "the pod needs one network per device, but requests more than 256 devices, so no "
-                "networks were attached"
+                "the pod needs one network per device, but requests more than 256 devices, so the "
+                "webhook appended no networks"
             ),
         )
     ]

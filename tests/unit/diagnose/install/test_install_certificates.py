@@ -19,7 +19,7 @@ BUNDLE_REMEDY = (
     "cert-manager sets caBundle, read the log of its CA injector instead."
 )
 EXPIRY_REMEDY = (
-    "Read the line `certificate` of the replica's /readyz, and the replica's log, which give the "
+    "Read the line `certificate` of each replica's /readyz, and each replica's log, which give the "
     "reason."
 )
 ADDRESS = "10.0.0.7:8443"

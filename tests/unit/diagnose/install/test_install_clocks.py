@@ -10,8 +10,8 @@ from tests.unit.diagnose.install.installation import NOW, Installation, stamp
 from webhook.model.finding import Finding
 
 REMEDY = (
-    "Correct the clock that is wrong (for a replica, its node's clock), and check that the machine "
-    "follows a time server (chronyc tracking, timedatectl)."
+    "Correct the clock that is wrong (for a replica, its node's clock), and check that its machine "
+    "is synchronized with a time server (chronyc tracking, timedatectl)."
 )
 LEASE_REMEDY = (
     "Look in the logs of the replicas for lines about the Lease, such as `lease not usable`."

@@ -194,7 +194,7 @@ def test_today_from_the_present_template() -> None:
         pod, WITHOUT, configuration=KNOWN_CONFIGURATION, strategy=PARTITIONED, revision="train-1"
     )
     (finding,) = chapter_findings(explanation, "redecision")
-    assert finding.remedy.startswith("Create the pod again to get today's decision.")
+    assert finding.remedy.startswith("Create the pod again to get a new decision.")
 
 
 def call(*owners: Item, annotations: dict[str, str] | None = None, **metadata: Any) -> Finding:

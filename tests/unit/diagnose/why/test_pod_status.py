@@ -786,8 +786,8 @@ def test_a_container_that_is_not_ready() -> None:
     )
     assert server.remedy == (
         "Read its log: `kubectl logs train-0 -n lab -c server`. `rdma-webhook why train-0 -n lab "
-        "--logs` searches it for known errors of RDMA. Until the container is ready, no Service "
-        "sends anything to the pod."
+        "--logs` searches it for known errors of RDMA. Until the container is ready, Services send "
+        "the pod no traffic, unless they set publishNotReadyAddresses: true."
     )
 
 

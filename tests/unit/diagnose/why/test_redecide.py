@@ -114,13 +114,13 @@ def test_another_decision() -> None:
     assert finding.text.startswith(
         "Unlike at admission, a pod from the template of Job train would be equipped for RDMA"
     )
-    assert finding.remedy == "Create the pod again to get today's decision."
+    assert finding.remedy == "Create the pod again to get a new decision."
     worse = today(pod_in_cluster(metadata=OWNED), owners=(job(asked=ASKED),))
     assert worse.level == "error"
     assert worse.text.startswith(
         "Unlike at admission, a pod from the template of Job train would have no RDMA: no "
     )
-    assert worse.remedy.startswith("Create the pod again to get today's decision. Request a GPU")
+    assert worse.remedy.startswith("Create the pod again to get a new decision. Request a GPU")
     container_fields = {**GPU, "securityContext": {"runAsUser": 1000}}
     unsure = today(pod_in_cluster(metadata=OWNED), owners=(job(asked=ASKED, **container_fields),))
     assert unsure.level == "unsure"

@@ -260,7 +260,7 @@ def test_the_warnings_about_a_change_come_first() -> None:
     )
     assert warnings[1].startswith("spec.fabrics: ... ")
     assert warnings[1].endswith(
-        "apply a file that contains the removed fabrics. [FabricWithNodesRemoved]"
+        "apply a file that contains all of the fabrics. [FabricWithNodesRemoved]"
     )
     assert warnings[2].startswith("spec.fabrics[0]")
     assert answer.head["warnings"] > 1

@@ -37,7 +37,7 @@ NO_ADDRESS = Reason(
     "shows that the pod has one.",
     remedy=(
         "If the RDMA interfaces of the nodes have IP addresses, set hostNetwork: true. Otherwise, "
-        "attach one of the fabric's secondary networks to the pod (Multus). Then set "
+        "attach one of the fabric's secondary networks to the pod (Multus). In either case, set "
         "DMLC_INTERFACE to the RDMA interface that has an IP address."
     ),
     rdma="unsure",

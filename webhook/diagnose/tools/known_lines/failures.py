@@ -109,7 +109,7 @@ FAILURES = (
         "The kernel killed a process for lack of memory. Registered memory counts against the "
         "container's memory limit.",
         "Raise or remove the container's memory limit or, if the node ran out of memory, request "
-        "as much memory as the job uses. IPC_LOCK does not help here.",
+        "as much memory as the container uses. IPC_LOCK does not help here.",
         "linux, mm/oom_kill.c",
     ),
     KnownLine(

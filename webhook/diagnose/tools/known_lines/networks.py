@@ -87,8 +87,9 @@ TRANSPORTS = (
         "[1701292112.829711] [node-0:162239:0] ucp_worker.c:1855 UCX  INFO  0x100b240 "
         "inter-node cfg#3 tag(tcp/eth0)",
         "UCX's connections to other nodes use TCP.",
-        "Check that UCX_TLS, if set, includes an RDMA transport, such as rc, and that "
-        "UCX_NET_DEVICES, if set, names an RDMA device of the pod's node, such as mlx5_0:1.",
+        "Check that the container has an RDMA device, that UCX_TLS, if set, includes an RDMA "
+        "transport, such as rc, and that UCX_NET_DEVICES, if set, names an RDMA device of the "
+        "container, such as mlx5_0:1.",
         "openucx/ucx, src/ucp/core/ucp_worker.c", rdma=False,
     ),
 )  # fmt: skip
@@ -117,8 +118,8 @@ SLOWER = (
         "GpuDirectOff", "slower", "nccl", "GPU Direct RDMA Disabled for",
         re.compile(r"NET/(?!Socket)[\w ]{1,40} ?: GPU Direct RDMA Disabled for"),
         "node-0:14213:14219 [0] NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'",
-        "NCCL uses RDMA, but copies each message through host memory, since GPUDirect RDMA is off "
-        "for the NIC that the line names.",
+        "NCCL uses RDMA, but with the NIC that the line names, it copies each message through "
+        "host memory, since GPUDirect RDMA is off.",
         "If the line gives a distance, the GPU and the NIC are farther apart than "
         "NCCL_NET_GDR_LEVEL allows, and no action is needed. Otherwise, ask the cluster "
         "administrator whether nvidia-peermem is loaded or DMA-BUF is available on the node.",

@@ -84,7 +84,7 @@ _CAUSES = (
         "The other node could not complete an RDMA transfer (status 11, remote operation).",
         "Read the output of the other end, which may show a different status. On the other node, "
         f"if perftest runs with --use_cuda there, {_GPU_MEMORY}.",
-        f"Read the log of the other rank, which may show a different status. On its node, "
+        "Read the log of the other rank, which may show a different status. On the other node, "
         f"{_GPU_MEMORY}.",
         "linux-rdma/perftest, issue 200",
     ),
