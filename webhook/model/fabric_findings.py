@@ -71,8 +71,8 @@ NODE_WITHOUT_FABRIC = Code(
     "Some nodes offer GPUs or RDMA resources, or have a label that a fabric requires, but belong "
     "to no fabric.",
     "If a node should belong to the fabric that the finding names as nearest, add the missing "
-    "label to the node, or make the node offer the missing resource. If its labels and resources "
-    "are right, extend that fabric's `match` instead.",
+    "label or make the node offer the resource. If its labels and resources are right, extend that "
+    "fabric's `match` instead.",
 )
 NODE_IN_SEVERAL_FABRICS = Code(
     "NodeInSeveralFabrics",
