@@ -321,7 +321,7 @@ def ucx_without_rdma(fabric: FabricEntry) -> Iterator[Violation]:
     tolerates_other_errors=True,
 )
 def small_shared_memory(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that sets `sharedMemory` to less than the 64Mi that every container has.
+    """Warn about a fabric that sets `sharedMemory` to less than 64Mi, the default size of /dev/shm.
 
     A warning: less is too little for anything that needs RDMA; `64m` and `64` are typing errors.
     """

@@ -9,7 +9,8 @@ from webhook.model.names import natural_key
 
 HOST_UNANSWERED = Code(
     "HostUnanswered",
-    "A host could not be reached, or the command failed there, so nothing is known about the host.",
+    "A host could not be reached, or the command that collects its output failed there, so "
+    "nothing is known about the host.",
     "Check that the host can be reached (ssh HOST true) and that the command succeeds there, and "
     "collect the host's output again. Until then, the host is in no fabric.",
 )

@@ -305,7 +305,7 @@ def _oom(evidence: PodEvidence, subject: _Subject, times: str) -> Finding:
         remedy = f"Raise limits.memory.{_without_limit(evidence, subject)}"
     else:
         text = f"{subject.title} was killed because the node ran out of memory (OOMKilled){times}."
-        remedy = "Request as much memory as the job uses."
+        remedy = "Request as much memory as the container uses."
     return OOM_KILLED.finding("error", text, remedy)
 
 

@@ -118,7 +118,7 @@ FAILURES = (
         "The container was killed because it used more memory than its limit, or because the "
         "node ran out of memory. Registered memory counts against the limit.",
         "Raise or remove the container's memory limit or, if the node ran out of memory, request "
-        "as much memory as the job uses. IPC_LOCK does not help here.",
+        "as much memory as the container uses. IPC_LOCK does not help here.",
         "Kubernetes, status of a container",
     ),
     KnownLine(

@@ -27,7 +27,7 @@ KILLED_BY_SIGNAL = (
 )
 CHECK_OOM_KILLED = (
     "Check whether `kubectl describe pod` shows OOMKilled. If so, raise or remove the container's "
-    "memory limit or, if the node ran out of memory, request as much memory as the job uses."
+    "memory limit or, if the node ran out of memory, request as much memory as the container uses."
 )
 
 

@@ -139,23 +139,21 @@ def _rows_of(cause: _Cause) -> tuple[KnownLine, KnownLine]:
 
 
 _OTHER = rf"(?!(?:{'|'.join(str(cause.status) for cause in _CAUSES)})\b)\d{{1,2}}"
-_OTHER_MEANING = "An RDMA transfer failed with the status that the line shows."
-_OTHER_REMEDY = (
-    "Look for NIC errors in the output of the other end and in the kernel's log on both nodes "
-    "(dmesg)."
-)
+_OTHER_REMEDY = "Look for NIC errors in {} and in the kernel's log on both nodes (dmesg)."
 
 WORK_COMPLETIONS = (
     *(row for cause in _CAUSES for row in _rows_of(cause)),
     KnownLine(
         "TransferFailed", "failure", "verbs", "Failed status", _perftest_pattern(_OTHER),
         "Failed status 2: wr_id 0 syndrom 0x68",
-        _OTHER_MEANING, _OTHER_REMEDY, _PERFTEST_SOURCE,
+        "An RDMA transfer failed with the status that the line shows.",
+        _OTHER_REMEDY.format("the output of the other end"), _PERFTEST_SOURCE,
     ),
     KnownLine(
         "CompletionError", "failure", "verbs", "Got completion ", _nccl_pattern(_OTHER),
         "node-0:5776:5902 [0] transport/net_ib.cc:1296 NCCL WARN NET/IB : Got completion from "
         "peer 10.2.0.5<33092> with error 2, opcode 0, len 0, vendor err 104 (Send)",
-        _OTHER_MEANING, _OTHER_REMEDY, _NCCL_SOURCE,
+        "An RDMA transfer failed with the error that the line shows.",
+        _OTHER_REMEDY.format("the log of the other rank"), _NCCL_SOURCE,
     ),
 )  # fmt: skip
