@@ -70,7 +70,7 @@ FOREIGN_NIC_RESOURCES = (
     "*/*sriov*",  # the SR-IOV network device plugin's usual names
     "*/hostdev*",  # NVIDIA network operator, host-device network
     "*/rdma[-_]vf*",  # the same operator's SR-IOV examples: nvidia.com/rdma-vf
-    "openshift.io/*",  # RESOURCE_PREFIX of the SR-IOV network operator
+    "openshift.io/*",  # RESOURCE_PREFIX of the SR-IOV Network Operator
     "mellanox.com/*",  # the prefix in the examples of the SR-IOV network device plugin
     "*mlnxnics*",  # older SR-IOV examples
     "*volcengine.com/rdma",  # vke.volcengine.com/rdma: bound to its own CNI

@@ -93,8 +93,8 @@ BURSTABLE = Reason(
 )
 UNBOUNDED = Reason(
     "UnboundedMemory",
-    "An emptyDir volume of medium Memory without sizeLimit can fill the node's memory.",
-    remedy="Set sizeLimit on the pod's emptyDir volumes of medium Memory.",
+    "An emptyDir volume with medium: Memory and no sizeLimit can fill the node's memory.",
+    remedy="Set sizeLimit on the pod's emptyDir volumes that have medium: Memory.",
 )
 POOL = Reason(
     "NoGPU",

@@ -14,7 +14,8 @@ from webhook.model.pod.sandbox import is_gvisor, is_kata
 
 HOST_NETWORK_WRONG = Reason(
     "HostNetworkWrong",
-    "The pod has hostNetwork: true, but the fabric's devices work only in a pod's own network.",
+    "The pod has hostNetwork: true, but the fabric's devices work only in a pod's own network "
+    "namespace.",
     remedy=(
         "Remove hostNetwork: true from the pod, or set the annotation rdma.lab/fabric to a "
         "fabric that works in the host network."

@@ -110,7 +110,7 @@ _NEEDS: dict[Mode, tuple[str, ...]] = {
         _HOST_NETWORK,
     ),
     "sr-iov": (
-        "SR-IOV enabled in the BIOS and the cards' firmware, and the SR-IOV network operator",
+        "SR-IOV enabled in the BIOS and the cards' firmware, and the SR-IOV Network Operator",
         "Multus, and an IPAM plugin for the networks",
     ),
     "dra": (
@@ -120,7 +120,7 @@ _NEEDS: dict[Mode, tuple[str, ...]] = {
         ),
     ),
     "host-device": (
-        "NVIDIA's network operator (its SR-IOV device plugin), Multus and an IPAM plugin",
+        "NVIDIA's Network Operator (its SR-IOV device plugin), Multus and an IPAM plugin",
         _WHOLE_CARDS,
     ),
 }

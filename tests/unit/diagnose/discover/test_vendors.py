@@ -226,7 +226,7 @@ def test_the_shared_plugin_selects_the_vendors_ids(nic: Any, vendor: str, device
 
 
 def test_sriov_has_the_vendors_ids() -> None:
-    """The policy is for the SR-IOV network operator alone, whose resources have its prefix."""
+    """The policy is for the SR-IOV Network Operator alone, whose resources have its prefix."""
     nodes = {"n1": observed(thor("rocep1s0", netdevs=("ens1",)), gpus())}
     discovery = discovered(nodes, mode="sr-iov")
     assert only_entry(discovery)["resources"] == [
@@ -247,7 +247,7 @@ def test_sriov_has_the_vendors_ids() -> None:
 
 
 def test_nvidias_sriov_stays_with_its_operator() -> None:
-    """The resources and the namespace are those of NVIDIA's network operator."""
+    """The resources and the namespace are those of NVIDIA's Network Operator."""
     nodes = {"n1": observed(ethernet("mlx5_0"), gpus())}
     discovery = discovered(nodes, mode="sr-iov")
     (resource,) = only_entry(discovery)["resources"]
@@ -255,7 +255,7 @@ def test_nvidias_sriov_stays_with_its_operator() -> None:
     (file,) = plugin_files(discovery.accepted_fabrics, DiscoverOptions()).files
     assert "namespace: nvidia-network-operator" in file.text
     text = " ".join(file.text.replace("#", "").split())
-    assert "with resourcePrefix nvidia.com, as NVIDIA's network operator installs it" in text
+    assert "with resourcePrefix nvidia.com, as NVIDIA's Network Operator installs it" in text
 
 
 def test_whole_devices_come_from_the_sriov_plugin() -> None:

@@ -114,7 +114,7 @@ def _config_map(name: str, entries: Sequence[PluginEntry], comments: list[str]) 
 
 
 def _comments(entries: Sequence[PluginEntry]) -> list[str]:
-    operator = "If NVIDIA's network operator runs the plugin, use nic-cluster-policy.yaml instead."
+    operator = "If NVIDIA's Network Operator runs the plugin, use nic-cluster-policy.yaml instead."
     only_nvidia = all(is_nvidia(plugin_entry.plan.group) for plugin_entry in entries)
     return [
         (

@@ -148,7 +148,7 @@ def _request(name: str, device_class: str, count: int) -> dict[str, object]:
     return {"name": name, "exactly": {"deviceClassName": device_class, "count": count}}
 
 
-# A NicClusterPolicy for NVIDIA's network operator (mellanox.com/v1alpha1).
+# A NicClusterPolicy for NVIDIA's Network Operator (mellanox.com/v1alpha1).
 #
 # Without `ofedDriver` unless requested, since it replaces the driver of the nodes.
 
@@ -175,7 +175,7 @@ def operator_policy(
 ) -> list[PluginFile]:
     """Return the policy, if a fabric needs a plugin that the operator runs."""
     spec: dict[str, object] = {}
-    comments = ["For NVIDIA's network operator. A cluster has only one NicClusterPolicy."]
+    comments = ["For NVIDIA's Network Operator. A cluster has only one NicClusterPolicy."]
     if options.ofed and plans:
         spec["ofedDriver"] = _OFED
         comments.append(_OFED_WARNING)

@@ -70,7 +70,7 @@ def _sriov(plan: FabricPlan, options: DiscoverOptions) -> PluginFile:
     comments = [
         f"SR-IOV for fabric {plan.name}: {plan.description}.",
         (
-            f"For the SR-IOV network operator with resourcePrefix {_prefix(plan)}, "
+            f"For the SR-IOV Network Operator with resourcePrefix {_prefix(plan)}, "
             f"{_origin(plan)}. numVfs is the number of virtual functions of each card; a change "
             "may restart nodes."
         ),
@@ -85,7 +85,7 @@ def _prefix(plan: FabricPlan) -> str:
 
 def _origin(plan: FabricPlan) -> str:
     if is_nvidia(plan.group):
-        return "as NVIDIA's network operator installs it"
+        return "as NVIDIA's Network Operator installs it"
     return "its default; check that its list of supported NICs has the ids below"
 
 
