@@ -25,8 +25,8 @@ AS_PEERS = Code(
 )
 OUTLIER = Code(
     "Outlier",
-    "The run is worse than its peers: the other runs of the same test, either on devices with the "
-    "same name or on all devices.",
+    "The run is worse than its peers: the other runs of the same test on devices with the same "
+    "name or, if there are fewer than three such runs, on all devices.",
     "Test each node of this run with other nodes, to find the slow port or cable.",
 )
 PEER_CODES = (AS_PEERS, OUTLIER)

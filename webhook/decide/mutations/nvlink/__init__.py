@@ -53,7 +53,7 @@ PART_OF_NODE = Reason(
     remedy=(
         "Request all GPUs of the node, or ask the cluster administrator to set deviceListStrategy "
         "of NVIDIA's device plugin to volume-mounts. If your nodes already use volume-mounts or "
-        "the NVIDIA container toolkit's legacy mode, no action is needed (docs/nvlink.md)."
+        "the NVIDIA Container Toolkit's legacy mode, no action is needed (docs/nvlink.md)."
     ),
 )
 

@@ -207,8 +207,8 @@ FAILURES = (
         "CrashInProxy", "failure", "nccl", "ncclProxyServiceUDS", None,
         "PC: @     0x7ff94e269506  (unknown)  ncclProxyServiceUDS()",
         "NCCL crashed after an earlier error.",
-        "Read the NCCL WARN lines above this line, and those in the logs of all other ranks. A "
-        "known cause is memory that could not be registered, since IPC_LOCK was missing.",
+        "Read the NCCL WARN lines above this line, and those in the logs of all other ranks. One "
+        "known cause is that NCCL could not register memory because IPC_LOCK was missing.",
         "a published report on vLLM over InfiniBand",
     ),
     KnownLine(

@@ -23,9 +23,9 @@ UCX_FAILURES = (
         "[1701292112.829711] [node-0:1:0] ucp_context.c:1582 UCX  ERROR no usable "
         "transports/devices (asked tcp on network:mlx5_0:1)",
         "UCX_NET_DEVICES and UCX_TLS together exclude all devices.",
-        "Remove both variables or, if the job needs them, let UCX_NET_DEVICES list a device for "
-        "one of the transports in UCX_TLS: an RDMA device for rc, a network interface for tcp, as "
-        "in mlx5_0:1,eth0.",
+        "Remove both variables or, if the job needs them, add to UCX_NET_DEVICES a device for one "
+        "of the transports in UCX_TLS: an RDMA device for rc, or a network interface for tcp "
+        "(mlx5_0:1,eth0 has both).",
         "openucx/ucx, src/ucp/core/ucp_context.c",
     ),
     KnownLine(
