@@ -42,10 +42,10 @@ FABRIC_UNKNOWN = Reason(
     "FabricUnknown",
     "Neither the pod nor its namespace determines the fabric.",
     remedy=(
-        "If no fabric lists the pod's GPU, request a GPU that a fabric lists, or ask the cluster "
-        "administrator to add the GPU to gpuResources of the fabric that has it. Otherwise, set "
-        "the annotation rdma.lab/fabric to the name of a fabric: on the pod or, as the default for "
-        "pods, on its namespace."
+        "If no fabric lists the pod's GPU resource, request a GPU resource that a fabric lists, or "
+        "ask the cluster administrator to add this resource to gpuResources of the fabric whose "
+        "nodes offer it. Otherwise, set the annotation rdma.lab/fabric to the name of a fabric: on "
+        "the pod or, as the default for pods, on its namespace."
     ),
     rdma="no",
 )

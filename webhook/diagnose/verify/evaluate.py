@@ -43,8 +43,8 @@ NOT_TESTED = Code(
 )
 NOT_USED = Code(
     "HcasNotUsed",
-    "A collective did not use all of the fabric's HCAs on its nodes, although it had at least one "
-    "GPU for each of these HCAs.",
+    "On the nodes where it ran, a collective did not use all of the fabric's HCAs, although it "
+    "had at least one GPU for each of them.",
     "Find the line `NET/IB : Using` in NCCL's log, and check NCCL_IB_HCA and the state of the "
     "HCAs that this line does not list.",
 )

@@ -24,8 +24,8 @@ UCX_FAILURES = (
         "transports/devices (asked tcp on network:mlx5_0:1)",
         "UCX_NET_DEVICES and UCX_TLS together exclude all devices.",
         "Remove both variables or, if the job needs them, add to UCX_NET_DEVICES a device for one "
-        "of the transports in UCX_TLS: an RDMA device for rc, or a network interface for tcp "
-        "(mlx5_0:1,eth0 has both).",
+        "of the transports in UCX_TLS: an RDMA device, such as mlx5_0:1, for rc, or a network "
+        "interface, such as eth0, for tcp.",
         "openucx/ucx, src/ucp/core/ucp_context.c",
     ),
     KnownLine(
