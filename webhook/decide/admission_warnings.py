@@ -90,8 +90,8 @@ HOST_DNS = Reason(
 )
 HOST_PATH = Reason(
     "HostPathDevices",
-    "A hostPath volume shows RDMA devices, but a container that is not privileged can open only "
-    "those that a device plugin or a DRA driver provides.",
+    "A hostPath volume makes RDMA devices visible in a container, but a container that is not "
+    "privileged can open only those that a device plugin or a DRA driver provides.",
     remedy="Remove the hostPath volume; the device plugin or the DRA driver provides the devices.",
 )
 HAZARD_REASONS = (ISTIO, HOST_DNS, HOST_PATH)

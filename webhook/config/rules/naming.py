@@ -127,8 +127,8 @@ def resource_names(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule(
     "error",
-    "Write only letters, digits and _ after rdma/, as in resourceName of the device plugin's "
-    "configuration.",
+    "After rdma/, write only letters, digits and _; the same rule applies to resourceName in the "
+    "device plugin's configuration.",
     tolerates_other_errors=True,
 )
 def plugin_resource_names(fabric: FabricEntry) -> Iterator[Violation]:

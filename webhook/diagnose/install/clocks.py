@@ -30,8 +30,8 @@ _PRECISION = timedelta(seconds=2)
 CLOCK_DIFFERS = Code(
     "ClockDiffers",
     "The clock of this machine or of a replica differs from the API server's by more than a "
-    "minute; if it is a replica's clock, the replica may count as gone although it runs. If a "
-    "clock differs by more than an hour, certificates may be rejected.",
+    "minute; if it is a replica's clock, the replica may be treated as gone although it is "
+    "running. If a clock differs by more than an hour, certificates may be rejected.",
     "Correct the clock that is wrong (for a replica, its node's clock), and check that its "
     "machine is synchronized with a time server (chronyc tracking, timedatectl).",
 )

@@ -23,8 +23,8 @@ REPLICA_NOT_READY = Code(
 )
 REPLICA_NOT_REPORTED = Code(
     "ReplicaNotReported",
-    "A replica runs, but has not written its entry in status.replicas of the FabricConfiguration "
-    "for more than six minutes.",
+    "A replica is running, but has not written its entry in status.replicas of the "
+    "FabricConfiguration for more than six minutes.",
     "Read the replica's log to find out whether the replica can write the status, and check the "
     "clock of its node.",
 )

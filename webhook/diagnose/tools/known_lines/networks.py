@@ -118,8 +118,8 @@ SLOWER = (
         "GpuDirectOff", "slower", "nccl", "GPU Direct RDMA Disabled for",
         re.compile(r"NET/(?!Socket)[\w ]{1,40} ?: GPU Direct RDMA Disabled for"),
         "node-0:14213:14219 [0] NCCL INFO NET/IB : GPU Direct RDMA Disabled for HCA 0 'mlx5_0'",
-        "NCCL uses RDMA, but with the NIC that the line names, it copies each message through "
-        "host memory, since GPUDirect RDMA is off.",
+        "NCCL uses RDMA, but GPUDirect RDMA is off for the NIC that the line names, so NCCL "
+        "copies each message through host memory.",
         "If the line gives a distance, the GPU and the NIC are farther apart than "
         "NCCL_NET_GDR_LEVEL allows, and no action is needed. Otherwise, ask the cluster "
         "administrator whether nvidia-peermem is loaded or DMA-BUF is available on the node.",
