@@ -45,8 +45,8 @@ REQUIRED = Reason(
     "LimitRequired",
     "The namespace rejects pods without a memory limit, so the limit is kept.",
     remedy=(
-        "Make sure that the limit covers the job's memory and all memory that it registers, or use "
-        "a namespace whose LimitRanges and quotas require no memory limit."
+        "Make sure that the limit covers all memory that the container uses, including what it "
+        "registers, or use a namespace whose LimitRanges and quotas require no memory limit."
     ),
 )
 READ = Reason(

@@ -26,8 +26,8 @@ MTU_DIFFERS = Code(
 MTU_BELOW_INTERFACE = Code(
     "MtuBelowInterface",
     "RDMA uses a smaller MTU on a RoCE port than the MTU of its network interface allows.",
-    "Set the MTU of the network interface again (ip link set mtu) and, for a bond, that of its "
-    "members. Then collect the output of all tools again.",
+    "Change the MTU of the network interface to another value and back (ip link set mtu); for a "
+    "bond, do the same for its members. Then collect the output of all tools again.",
 )
 ROCE_GID_LINK_LOCAL = Code(
     "RoceGidLinkLocal",

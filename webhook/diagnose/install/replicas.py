@@ -43,7 +43,8 @@ VERSION_SKEW = Code(
     "VersionSkew",
     "This program is more than one minor version newer or older than the replicas, so its checks "
     "might be wrong for them.",
-    "Use an rdma-webhook that is at most one minor version older or newer than the replicas.",
+    "Use a version of the rdma-webhook command that is at most one minor version older or newer "
+    "than that of the replicas.",
 )
 CODES = (
     REPLICA_NOT_READY,

@@ -20,9 +20,9 @@ VOLUME_CLAIM_MISSING = Code(
     "VolumeClaimMissing",
     "The pod is pending: a PersistentVolumeClaim that it mounts does not exist, or is being "
     "deleted.",
-    "Create the claim (if it is being deleted, once it is gone); the pod then starts "
-    "automatically. If claimName is wrong, correct it in the pod's manifest or, for a workload, "
-    "in the pod template, and create the pod again.",
+    "Create the claim; if the earlier claim of this name is still being deleted, wait until it is "
+    "gone first. The pod then starts automatically. If claimName is wrong, correct it in the "
+    "pod's manifest or, for a workload, in the pod template, and create the pod again.",
 )
 VOLUME_CLAIM_UNBOUND = Code(
     "VolumeClaimUnbound",

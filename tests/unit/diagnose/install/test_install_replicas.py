@@ -156,7 +156,8 @@ def test_another_version_of_this_program(
     """The minor version before or after fits the replicas."""
     installation.version = version
     remedy = (
-        "Use an rdma-webhook that is at most one minor version older or newer than the replicas."
+        "Use a version of the rdma-webhook command that is at most one minor version older or "
+        "newer than that of the replicas."
     )
     text = f"this program has version {version}, but replicas have 1.4.2"
     expected = [Finding("warning", "VersionSkew", text, remedy)] if is_distant else []

@@ -121,8 +121,9 @@ SLOWER = (
         "NCCL uses RDMA, but GPUDirect RDMA is off for the NIC that the line names, so NCCL "
         "copies each message through host memory.",
         "If the line gives a distance, the GPU and the NIC are farther apart than "
-        "NCCL_NET_GDR_LEVEL allows, and no action is needed. Otherwise, ask the cluster "
-        "administrator whether nvidia-peermem is loaded or DMA-BUF is available on the node.",
+        "NCCL_NET_GDR_LEVEL allows: NCCL turns GPUDirect RDMA off on purpose, and no action is "
+        "needed. Otherwise, ask the cluster administrator whether nvidia-peermem is loaded or "
+        "DMA-BUF is available on the node.",
         NET_IB_SOURCE,
     ),
 )  # fmt: skip
