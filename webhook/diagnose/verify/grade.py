@@ -91,7 +91,7 @@ TOO_FEW_PEERS = Code(
     "NoPeers",
     "The latency is not graded: fewer than three runs can be compared, and NVIDIA's test "
     "ngc_multinode_perf has no limit that the latency meets.",
-    "To compare latencies, pass the output of at least three pairs of nodes.",
+    "To compare latencies, pass the output of at least three runs.",
 )
 NOT_RDMA = Code(
     "NotRdma",

@@ -8,7 +8,7 @@ from webhook.model.decision import Reason, Verdict
 GLOO_OVER_TCP = Reason(
     "GlooOverTcp",
     "The command chooses Gloo as PyTorch's backend, and Gloo uses only TCP.",
-    remedy="Choose the backend nccl, which needs GPUs, for example with --backend=nccl.",
+    remedy="Choose the backend nccl, for example with --backend=nccl. This backend needs GPUs.",
     rdma="no",
 )
 

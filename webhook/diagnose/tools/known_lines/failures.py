@@ -257,8 +257,8 @@ FAILURES = (
         re.compile(r"cma event RDMA_CM_EVENT_\w{1,30}, error"),
         "cma event RDMA_CM_EVENT_ADDR_ERROR, error -19",
         "The RDMA connection manager could not connect. With ADDR_ERROR or ROUTE_ERROR, the "
-        "address does not lead to an RDMA device; with REJECTED, usually no process listens at "
-        "that address.",
+        "server's address does not lead to an RDMA device; with REJECTED, usually no process is "
+        "listening on that address.",
         "Use the address of an interface of the RDMA device (ibdev2netdev names these interfaces), "
         "and start the server first.",
         "rdma-core, librdmacm/examples/rping.c",
