@@ -134,7 +134,7 @@ def network_interfaces(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("error", "Set the resource's `count` to 1.")
 def per_gpu_shared(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a fabric that sets `count: per-gpu` in mode `shared-device`: pods share devices.
+    """Reject a fabric that sets `count: per-gpu` in mode `shared-device`, where 1 is enough.
 
     An error: one unit of the shared plugin mounts every device of the resource, so no number of
     units gives each GPU its own device.
