@@ -86,6 +86,13 @@ class Release:
             get(f"lease/{NAME}", "jsonpath={.spec.holderIdentity}"),
         )
 
+    def private_keys(self) -> frozenset[str]:
+        """Read the keys of the CAs in the Secret; a rotation removes the first one's."""
+        name = "secret/rdma-webhook-ca"
+        secret = self.cluster.kubectl(f"--namespace={NAME}", "get", name, "--output=json")
+        data = json.loads(secret)["data"]
+        return frozenset(value for key, value in data.items() if key.endswith(".key"))
+
     def failure_policy(self) -> str:
         """Return the failurePolicy of the webhook for pods."""
         field = "jsonpath={.webhooks[0].failurePolicy}"

@@ -132,23 +132,25 @@ def test_a_new_ca(release: Release) -> None:
 
 def test_upgrades_and_rollbacks_keep_what_replicas_wrote(release: Release) -> None:
     """Helm renders no caBundle, and changes only what a value changes."""
-    before = release.written()
+    before, keys = release.written(), release.private_keys()
     release.helm("upgrade", NAME, str(CHART), "--reset-then-reuse-values", "--set=failOpen=true")
     assert (release.failure_policy(), release.written()) == ("Ignore", before)
     release.helm("rollback", NAME, "1")
     assert (release.failure_policy(), release.written()) == ("Fail", before)
+    assert frozenset() < release.private_keys() <= keys
     called(release.cluster)
 
 
 @pytest.mark.parametrize("manager", ["argocd-controller", "kustomize-controller"])
 def test_gitops_sees_no_drift(release: Release, manager: str) -> None:
     """Argo CD and Flux, once they own the objects, apply them without conflicts or differences."""
-    before, objects = release.written(), release.rendered()
+    before, keys, objects = release.written(), release.private_keys(), release.rendered()
     options = ("--server-side", f"--field-manager={manager}", "--filename=-")
     release.cluster.kubectl("apply", "--force-conflicts", *options, input=objects)
     release.cluster.kubectl("apply", *options, input=objects)
     assert release.cluster.kubectl("diff", *options, input=objects) == ""
     assert release.written() == before
+    assert frozenset() < release.private_keys() <= keys
 
 
 def test_a_second_release_is_refused(release: Release) -> None:
