@@ -189,7 +189,7 @@ def test_why_reports_that_devices_are_lacking(place: Place) -> None:
     """No node has that many."""
     place.claim("many", *((f"nic-{number}", "rdma.dra.test") for number in range(len(ROOTS))))
     text = sentence(place, place.create(claim="many"), "ClaimsNotAllocated")
-    assert "no node has enough free devices for all of the pod's claims (own)" in text
+    assert "no node has enough free devices that match the pod's claims (own)" in text
 
 
 def test_why_explains_what_keeps_a_pod_from_a_claim_that_others_use(place: Place) -> None:

@@ -87,8 +87,8 @@ def dra_with_resources(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule(
     "error",
-    "List the ResourceClaimTemplate once: it may request several devices, and a container gets "
-    "all of them unless `request` is set.",
+    "List the ResourceClaimTemplate once: a single template can request several devices, and a "
+    "container gets all of them unless the entry in `claims` sets `request`.",
 )
 def repeated_templates(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject a fabric that lists a ResourceClaimTemplate twice in `claims`.

@@ -37,7 +37,7 @@ CLOCK_DIFFERS = Code(
 )
 LEASE_NOT_RENEWED = Code(
     "LeaseNotRenewed",
-    "Replicas are running, but none renews the Lease, whose holder writes the status of the "
+    "Replicas are ready, but none renews the Lease, whose holder writes the status of the "
     "FabricConfiguration; so the status may be outdated.",
     "Look in the logs of the replicas for lines about the Lease, such as `lease not usable`.",
 )

@@ -54,7 +54,7 @@ DEVICE_CLASS_MISSING = Code(
 )
 CLAIMS_NOT_ALLOCATED = Code(
     "ClaimsNotAllocated",
-    "The pod is pending: no node has enough free devices for all of the pod's claims.",
+    "The pod is pending: no node has enough free devices that match the pod's claims.",
     "Wait until another job ends, or claim fewer devices. If no pod with such a claim has ever "
     "started, compare the claim's requests with what the DRA drivers offer (kubectl get "
     "resourceslices -o yaml): the DeviceClass, the selectors, the number of devices on a node, "
@@ -102,7 +102,7 @@ _PATTERNS = (
     _Pattern(
         re.compile("cannot allocate all claims"),
         CLAIMS_NOT_ALLOCATED,
-        "no node has enough free devices for all of the pod's claims{claims}",
+        "no node has enough free devices that match the pod's claims{claims}",
     ),
     _Pattern(
         re.compile("resourceclaim not available on the node"),

@@ -16,7 +16,8 @@ from webhook.model.pod import Container, Pod
 
 NO_SOCKET_INTERFACE = Code(
     "SocketInterfaceMissing",
-    f"{NCCL_SOCKET} of a container matches none of its network interfaces, so NCCL stops.",
+    f"{NCCL_SOCKET} of a container matches none of its network interfaces, so NCCL fails when it "
+    "starts.",
     "If the variable has the fabric's value, ask the cluster administrator to correct the "
     "fabric's socketInterface or, for pods in the host network, its hostSocketInterface "
     "(`rdma-webhook discover` finds the latter). Otherwise, remove the variable from the "
@@ -45,7 +46,7 @@ def _finding(container: Container, interfaces: tuple[str, ...]) -> Iterator[Find
     if value and not any(_matches(value, name) for name in interfaces):
         text = (
             f"In container {container.name}, {NCCL_SOCKET}={value:.60} matches none of the network "
-            f"interfaces ({shortened_list(interfaces)}), so NCCL stops."
+            f"interfaces ({shortened_list(interfaces)}), so NCCL fails when it starts."
         )
         yield NO_SOCKET_INTERFACE.finding("error", text)
 

@@ -42,7 +42,7 @@ def now(message: str, *events: Any, **evidence_fields: Any) -> list[Finding]:
         (
             of_nodes("1 cannot allocate all claims, 2 node(s) had untolerated taint(s)"),
             "ClaimsNotAllocated",
-            "no node has enough free devices for all of the pod's claims (nic, own).",
+            "no node has enough free devices that match the pod's claims (nic, own).",
             "kubectl get resourceslices",
         ),
         (
@@ -197,4 +197,4 @@ def test_a_pod_without_claims_in_its_manifest() -> None:
     (finding,) = chapter_findings(
         explain(pending(of_nodes("1 cannot allocate all claims"))), "podStatus"
     )
-    assert "devices for all of the pod's claims. The scheduler" in finding.text
+    assert "devices that match the pod's claims. The scheduler" in finding.text

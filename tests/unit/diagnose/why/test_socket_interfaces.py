@@ -58,7 +58,7 @@ def test_the_answer_names_the_interfaces() -> None:
     answer = with_interfaces("bond0").answer
     assert answer.text == (
         "No RDMA: in container main, NCCL_SOCKET_IFNAME=bond0 matches none of the network "
-        "interfaces (eth0, lo, net1), so NCCL stops."
+        "interfaces (eth0, lo, net1), so NCCL fails when it starts."
     )
     assert answer.remedy.startswith("If the variable has the fabric's value, ask the cluster")
 
