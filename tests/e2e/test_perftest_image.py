@@ -101,4 +101,4 @@ def test_without_a_device_it_is_explained(log: str) -> None:
     assert ran.returncode == 1, ran.stderr
     report = json.loads(ran.stdout)
     assert (report["level"], report["code"]) == ("error", "NoRdmaDevice"), report
-    assert "Request the RDMA resource" in report["remedy"], report
+    assert "Request the fabric's RDMA resource" in report["remedy"], report

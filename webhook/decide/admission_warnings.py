@@ -85,7 +85,7 @@ ISTIO = Reason(
 HOST_DNS = Reason(
     "HostNetworkDNS",
     "The pod has hostNetwork: true, but its dnsPolicy is neither ClusterFirstWithHostNet nor "
-    "None, so it cannot resolve the names of Services.",
+    "None, so the pod cannot resolve the names of Services.",
     remedy="Set dnsPolicy: ClusterFirstWithHostNet in the pod's spec.",
 )
 HOST_PATH = Reason(

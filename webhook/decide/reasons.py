@@ -53,7 +53,7 @@ INVALID_POD = Reason(
 )
 MUTATION_FAILED = Reason(
     "MutationFailed",
-    "A mutation denied the pod; the denial gives the reason.",
+    "A mutation failed, so the webhook denied the pod; the denial gives the reason.",
     remedy="Correct the problem that the denial reports, or skip the mutation with rdma.lab/skip.",
     rdma="no",
 )
@@ -117,7 +117,7 @@ NAMESPACE_FABRIC = Reason(
 OTHER_INJECTOR = Reason(
     "OtherInjector",
     "The pod also requests RDMA from another webhook, so resources may be added twice.",
-    remedy="Remove the annotation that requests RDMA from the other webhook.",
+    remedy="Remove the annotation with which the pod requests RDMA from the other webhook.",
 )
 OTHER_CONFIGURATION = Reason(
     "OtherConfiguration",

@@ -29,19 +29,19 @@ _NO_NODE_TAKES_PODS = Code(
 )
 _NODE_CORDONED = Code(
     "NodeCordoned",
-    "Nodes of the fabric are cordoned, so no pods are placed there.",
+    "Nodes of the fabric are cordoned, so no new pods are placed on them.",
     "If the maintenance of a node is over, run `kubectl uncordon NODE`.",
 )
 _NODE_NOT_READY = Code(
     "NodeNotReady",
-    "Nodes of the fabric are not ready, or their kubelets have never reported.",
+    "Nodes of the fabric are not ready, or their kubelets have never reported to the API server.",
     "Check whether the kubelet of each of these nodes is running and can reach the API server; "
     "`kubectl describe node NODE` shows the condition Ready with its reason.",
 )
 _NODE_TAINTED_BY_KUBERNETES = Code(
     "NodeTaintedByKubernetes",
     "Kubernetes has added a taint, such as `node.kubernetes.io/disk-pressure`, to nodes of the "
-    "fabric, and keeps pods away from them.",
+    "fabric, and keeps pods that do not tolerate it away from them.",
     "Correct the cause, which `kubectl describe node NODE` shows. Kubernetes then removes the "
     "taint.",
 )
@@ -70,9 +70,9 @@ NODE_WITHOUT_FABRIC = Code(
     "NodeWithoutFabric",
     "Some nodes offer GPUs or RDMA resources, or have a label that a fabric requires, but belong "
     "to no fabric.",
-    "If a node should belong to the fabric that the finding names as nearest, add the missing "
-    "label or make the node offer the resource. If its labels and resources are right, extend that "
-    "fabric's `match` instead.",
+    "If a node should belong to the fabric that the finding names as nearest, add or correct the "
+    "label that the finding names, or make the node offer one of the resources that the finding "
+    "names. If its labels and resources are right, extend that fabric's `match` instead.",
 )
 NODE_IN_SEVERAL_FABRICS = Code(
     "NodeInSeveralFabrics",

@@ -199,7 +199,7 @@ def per_gpu_both_ways(fabric: FabricEntry) -> Iterator[Violation]:
     "device in another way, set resources: [].",
 )
 def no_resource(fabric: FabricEntry) -> Iterator[Violation]:
-    """Warn about a fabric that has no `resources`, but a `mode` other than `host-network` or `dra`.
+    """Warn about a fabric that omits `resources` in a `mode` other than `host-network` or `dra`.
 
     A warning: no resource mounts a device into the pod, but a site may mount one in another way,
     such as with privileged pods. For an explicit `[]` there is no warning.

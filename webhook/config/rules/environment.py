@@ -62,7 +62,7 @@ _VARIABLE_INDEX = OneLetterIndex(KNOWN_VARIABLES)
 _BY_LOWERCASE_NAME = {name.lower(): name for name in KNOWN_VARIABLES}
 
 
-@rule("error", "Remove NCCL_IB_DISABLE or NCCL_NET from env.", tolerates_other_errors=True)
+@rule("error", "Remove the variable from env.", tolerates_other_errors=True)
 def rdma_switched_off(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject a fabric that sets NCCL_IB_DISABLE to anything but 0, or NCCL_NET to Socket, in `env`.
 
@@ -132,7 +132,7 @@ def infinite_timeout(fabric: FabricEntry) -> Iterator[Violation]:
         )
 
 
-@rule("error", "Remove the variable from env, and keep socketInterface and hostSocketInterface.")
+@rule("error", "Remove the variable from env, and keep the field.")
 def sockets_twice(fabric: FabricEntry) -> Iterator[Violation]:
     """Reject a fabric that sets the socket interface both in a field and by a variable in `env`.
 

@@ -223,7 +223,7 @@ def combined_hca_lists(fabric: FabricEntry) -> Iterator[Violation]:
 
 @rule("error", "Remove hcas, excludeHcas and hcaPrefixes from the fabric.")
 def hcas_without_names(fabric: FabricEntry) -> Iterator[Violation]:
-    """Reject a fabric that lists HCAs in mode `sr-iov`, `host-device` or `dra`: names vary by pod.
+    """Reject a fabric that lists HCAs in mode `sr-iov`, `host-device` or `dra`: they vary by pod.
 
     An error: the names differ from pod to pod, so a fixed list would be wrong in most pods.
     """

@@ -66,7 +66,7 @@ def same_gpus(spec: ParsedSpec) -> Iterator[Violation]:
 
 @file_rule("warning", "Where possible, write label values without wildcards.")
 def many_wildcards(spec: ParsedSpec) -> Iterator[Violation]:
-    """Warn about a configuration that has over 50 wildcard globs for labels: only 50 are compared.
+    """Warn about a configuration that has over 50 label globs with wildcards, too many to compare.
 
     A warning: further globs work as well, but are not compared with those of other fabrics or with
     `nodeSelector`.

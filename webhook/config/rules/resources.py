@@ -103,7 +103,7 @@ def gpu_as_rdma(spec: ParsedSpec) -> Iterator[Violation]:
     "remove GPUs from `aliases`, and list GPUs in match.gpuResources.",
 )
 def gpu_model_as_rdma(spec: ParsedSpec) -> Iterator[Violation]:
-    """Warn about a fabric that names a resource or alias after a GPU, such as `nvidia.com/h200`.
+    """Warn about a fabric that names a resource or alias, such as `nvidia.com/h200`, after a GPU.
 
     A warning: pods would probably request GPUs instead of RDMA, but a site may name an RDMA device
     after the GPU of its nodes.

@@ -54,8 +54,8 @@ FABRIC_AMBIGUOUS = Reason(
     "The pod matches several fabrics; set rdma.lab/fabric.",
     remedy=(
         "Set rdma.lab/fabric to the fabric that the pod should use, or select that fabric's nodes "
-        "in the nodeSelector by a label in `nodeLabels`, or by a GPU product in `gpuProducts`, "
-        "that the configuration lists for that fabric only."
+        "in the nodeSelector by a label or GPU product that the configuration lists, in "
+        "`nodeLabels` or `gpuProducts`, for that fabric only."
     ),
     rdma="no",
 )

@@ -39,10 +39,10 @@ FOREIGN_NIC = Reason(
     "ForeignNIC",
     "The pod uses a NIC that no fabric lists.",
     remedy=(
-        "If the NIC belongs to a fabric, set rdma.lab/fabric to the name of that fabric, and "
-        'rdma.lab/devices to "0". If the pod is meant to use this NIC instead of a fabric\'s NIC, '
-        "no action is needed. Otherwise, remove the resource, claim, annotation or variable by "
-        "which the pod uses this NIC."
+        "If the NIC belongs to a fabric that does not list it, set rdma.lab/fabric to the name of "
+        'that fabric, and rdma.lab/devices to "0". If the pod is meant to use this NIC instead of '
+        "a fabric's NIC, no action is needed. Otherwise, remove the resource, claim, annotation or "
+        "variable by which the pod uses this NIC."
     ),
     rdma="unsure",
 )

@@ -27,7 +27,7 @@ from webhook.model.resources import (
 
 GPU_NOT_ON_FABRIC = Reason(
     "GPUNotOnFabric",
-    "The pod requests a GPU that no known node of its fabric offers.",
+    "The pod requests a GPU that no known node of the pod's fabric offers.",
     remedy=(
         "If the pod is meant for the fabric's nodes, request a type of GPU that they have. If the "
         "pod is meant for other nodes, remove the annotation rdma.lab/fabric if it is set; an RDMA "

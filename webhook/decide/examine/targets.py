@@ -44,7 +44,8 @@ NO_TARGET = Reason(
 )
 DEVICE_NOT_LISTED = Reason(
     "DeviceNotListed",
-    "The pod requests a device that no fabric lists, and requests no other GPU or RDMA resource.",
+    "The pod requests a device that no fabric lists, and requests no GPU or RDMA resource that "
+    "the webhook recognizes.",
     remedy=(
         "If the name of the resource is wrong, correct it. Otherwise, set the annotations "
         "rdma.lab/containers and rdma.lab/fabric. If the resource is a GPU, the cluster "
@@ -62,11 +63,11 @@ NODE_DEVICES = Reason(
 )
 PRIVILEGED_WITH_GPU = Reason(
     "PrivilegedWithGPU",
-    "A privileged container requests a GPU that no fabric lists; it may use the node's RDMA "
-    "devices, but nothing was added.",
+    "A privileged container requests a GPU that no fabric lists; the container may use the node's "
+    "RDMA devices, but nothing was added.",
     remedy=(
         "Ask the cluster administrator to add the GPU's resource to gpuResources of the fabric "
-        "that has it."
+        "whose nodes offer it."
     ),
     rdma="unsure",
 )

@@ -160,9 +160,9 @@ USER_MOUNT = Reason(
 )
 MENTIONED = Reason(
     "MentionedInCommand",
-    "The command mentions nccl.conf, or a hook of the container writes that file, so the webhook "
-    "did not mount the fabric's file.",
-    remedy="Add the fabric's NCCL variables to the nccl.conf that the command or hook uses.",
+    "The command mentions nccl.conf (rccl.conf for AMD GPUs), or a hook of the container writes "
+    "that file, so the webhook did not mount the fabric's file.",
+    remedy="Add the fabric's NCCL variables to the file that the command or hook uses.",
 )
 NAME_TAKEN = Reason(
     "VolumeNameTaken",
@@ -172,8 +172,8 @@ NAME_TAKEN = Reason(
 )
 NO_ROOM = Reason(
     "AnnotationsTooLarge",
-    "The pod's annotations (at most 256 KiB in total) leave no room for the annotation that holds "
-    "/etc/nccl.conf.",
+    "The pod's annotations (at most 256 KiB in total) leave no room for the annotation "
+    "rdma.lab/nccl-conf.",
     remedy="Shorten the pod's annotations: Kubernetes allows 256 KiB in total.",
 )
 LEFT_OUT = Reason(

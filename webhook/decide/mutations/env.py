@@ -78,12 +78,12 @@ NET_SOCKET = Reason(
 UCX_TLS = Reason(
     "UcxTlsWithoutRdma",
     "The container's UCX_TLS includes no RDMA transport.",
-    remedy="Add rc to UCX_TLS, or remove the variable.",
+    remedy="Make UCX_TLS include rc, or remove the variable.",
 )
 NIXL = Reason(
     "NixlWithoutRdma",
     "NIXL uses UCX, and the container's UCX_TLS includes no RDMA transport.",
-    remedy="Add rc to UCX_TLS, or remove the variable.",
+    remedy="Make UCX_TLS include rc, or remove the variable.",
     rdma="no",
 )
 #: The names that the functions below read, besides the fabric's.

@@ -24,7 +24,12 @@ from webhook.model.decision import Reason
 from webhook.model.pod import Path, dotted
 from webhook.model.pod.container import env_item
 
-ADDED = Reason("Added", "HCOLL was switched off in env, and in Open MPI commands.", remedy="")
+ADDED = Reason(
+    "Added",
+    "HCOLL was switched off in env and, if `hcoll` is `auto`, in the Open MPI commands that the "
+    "webhook can edit.",
+    remedy="",
+)
 IN_CASE = Reason(
     "AddedInCase",
     "HCOLL was switched off in env as a precaution, although nothing suggests that Open MPI is "

@@ -77,8 +77,8 @@ POD_SECURITY = Reason(
     "The namespace enforces a Pod Security level that forbids IPC_LOCK; without IPC_LOCK, the "
     "memlock limit must be raised.",
     remedy=(
-        "Run the pod in a namespace with the Pod Security level privileged: baseline and "
-        f"restricted forbid IPC_LOCK. If that is not possible, {RAISE_MEMLOCK}"
+        "Run the pod in a namespace with the Pod Security level `privileged`: the levels "
+        f"`baseline` and `restricted` forbid IPC_LOCK. If that is not possible, {RAISE_MEMLOCK}"
     ),
     rdma="unsure",
 )

@@ -93,7 +93,8 @@ BURSTABLE = Reason(
 )
 UNBOUNDED = Reason(
     "UnboundedMemory",
-    "An emptyDir volume with medium: Memory and no sizeLimit can fill the node's memory.",
+    "Since the webhook removed the memory limit, an emptyDir volume with medium: Memory and no "
+    "sizeLimit can fill the node's memory.",
     remedy="Set sizeLimit on the pod's emptyDir volumes that have medium: Memory.",
 )
 POOL = Reason(

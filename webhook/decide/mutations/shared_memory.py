@@ -27,7 +27,7 @@ PRESENT = Reason(
 )
 NOT_CONFIGURED = Reason(
     "NotConfigured",
-    "No fabric is known, or the fabric sets no sharedMemory.",
+    "The pod's fabric is unknown, or the fabric sets no sharedMemory.",
     remedy="",
     reportable=False,
 )

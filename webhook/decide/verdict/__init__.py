@@ -74,10 +74,11 @@ LAUNCHER = Reason(
 )
 ROOT_ASSUMED = Reason(
     "RootAssumed",
-    "The pod sets no user (runAsUser), so the webhook assumes that its image runs as root. If "
-    "`kubectl exec POD -- id -u` prints a number other than 0, IPC_LOCK has no effect.",
+    "No user (runAsUser) is set for a container that needs RDMA, so the webhook assumes that the "
+    "container's image runs as root. If `kubectl exec POD -c CONTAINER -- id -u` prints a number "
+    "other than 0, IPC_LOCK has no effect.",
     remedy=(
-        "If `kubectl exec POD -- id -u` prints 0, no action is needed. Otherwise, set "
+        "If `kubectl exec POD -c CONTAINER -- id -u` prints 0, no action is needed. Otherwise, set "
         "runAsUser: 0 in securityContext."
     ),
 )

@@ -46,7 +46,8 @@ RESOURCE_UNKNOWN = Reason(
     "A container's RDMA resource belongs to no fabric, or to a fabric other than the pod's.",
     remedy=(
         "If the name of the RDMA resource is wrong, correct it. Otherwise, remove the resource, "
-        "and set rdma.lab/fabric and rdma.lab/containers."
+        "and set rdma.lab/fabric to the name of the fabric, and rdma.lab/containers to the names "
+        "of the containers that need RDMA."
     ),
     rdma="unsure",
 )

@@ -45,7 +45,8 @@ NOT_OFFERED = Reason(
 )
 NOT_TOGETHER = Reason(
     "ResourceNotBesideGpu",
-    "No node of the fabric offers both the GPU that the pod requests and the RDMA resource now.",
+    "No node of the fabric currently offers both the GPU that the pod requests and the RDMA "
+    "resource.",
     remedy=_SAME_NODES,
     rdma="unsure",
 )
@@ -67,7 +68,8 @@ FABRIC_NOWHERE = Reason(
 )
 RESOURCE_NOWHERE = Reason(
     "ResourceNowhere",
-    f"No node of the fabric offers the RDMA resource{_STATIC}, so no such node is expected.",
+    f"No node of the fabric offers the RDMA resource{_STATIC}, so none is expected to offer it "
+    "later.",
     remedy=_CHECK_PLUGIN,
     rdma="no",
 )
@@ -81,7 +83,7 @@ NEVER_TOGETHER = Reason(
 ALWAYS_TOO_MANY = Reason(
     "ResourceExceedsStaticNodes",
     f"The pod requests more RDMA devices or GPUs than any node of the fabric offers{_STATIC}, so "
-    "no larger node is expected.",
+    "no larger node is expected to join.",
     remedy=_FEWER_DEVICES,
     rdma="no",
 )
@@ -94,7 +96,7 @@ EXCLUDED = Reason(
 ALWAYS_EXCLUDED = Reason(
     "FabricNeverSelected",
     f"The pod's node selection excludes all nodes of the fabric{_STATIC}, so no other nodes are "
-    "expected.",
+    "expected to join the fabric.",
     remedy=_SELECT,
     rdma="no",
 )

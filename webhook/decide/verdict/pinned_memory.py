@@ -24,8 +24,8 @@ from webhook.model.images import non_root_user
 
 _RECORD_MEMLOCK = (
     "If the nodes already raise the memlock limit, ask the cluster administrator to set "
-    "`defaults.memlock` in the configuration: to unlimited if LimitMEMLOCK=infinity raises it, to "
-    "nri if the NRI ulimit-adjuster does."
+    "`defaults.memlock` in the configuration: to unlimited if LimitMEMLOCK=infinity raises the "
+    "limit, to nri if the NRI ulimit-adjuster does."
 )
 MEMLOCK_LIMITED = Reason(
     "MemlockLimited",

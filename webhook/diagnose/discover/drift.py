@@ -21,7 +21,7 @@ NODE_GONE = Code(
     "NodeGone",
     "A node is in the earlier output (--against), but not in this one.",
     "If the node was removed on purpose, save the current output of `discover -o json` to a file, "
-    "and give that file to --against from now on. Otherwise, collect the node's output again.",
+    "and pass that file to --against from now on. Otherwise, collect the node's output again.",
 )
 NODE_NEW = Code("NodeNew", "A node is not in the earlier output (--against).")
 HCA_GONE = Code(
@@ -33,7 +33,7 @@ HCA_GONE = Code(
 HCA_NEW = Code("HcaNew", "An HCA in this output is missing from the earlier output (--against).")
 GPUS_CHANGED = Code(
     "GpusChanged",
-    "The GPUs of a node are not those of the earlier output (--against).",
+    "The GPUs of a node are not what they were in the earlier output (--against).",
     "If GPUs are missing, look for them in the output of nvidia-smi (or amd-smi), lspci and "
     "dmesg. If fewer tools were run than for the earlier output, collect the output of all of "
     "them.",

@@ -184,8 +184,9 @@ ROCE_NETWORKS_MISSING = Code(
     "RoceNetworksMissing",
     "RoCE in mode shared-device needs a Multus network for each device, but --network was "
     "given fewer times than there are devices.",
-    "Give --network once for each device (a macvlan network on the device's interface). If pods "
-    "use virtual functions or the host network instead, give --mode sr-iov or --mode host-network.",
+    "Give --network once for each device, each time with a macvlan network on the device's "
+    "interface. If pods use virtual functions or the host network instead, give --mode sr-iov or "
+    "--mode host-network.",
 )
 
 

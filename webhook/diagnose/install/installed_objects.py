@@ -60,8 +60,8 @@ PREVIEW_UNAVAILABLE = Code(
 )
 NO_ENDPOINTS = Code(
     "NoEndpoints",
-    "Replicas are ready, but the Service has no ready endpoints, so the API server cannot "
-    "reach any of them.",
+    "Replicas are ready, but the Service has no ready endpoints, so the API server cannot reach "
+    "any replica.",
     "Compare the selector of the Service with the labels of the replicas' pods. If they do not "
     f"match, {APPLY_AGAIN}.",
 )

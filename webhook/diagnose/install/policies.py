@@ -55,8 +55,8 @@ POLICY_MISSING = Code(
 POLICY_NOT_BOUND = Code(
     "PolicyNotBound",
     "A policy has no binding, or its binding names another policy, applies to only some of the "
-    "objects, or (for a policy that limits the webhook's own account) lacks the validation action "
-    "Deny; so the API server does not apply the policy as intended.",
+    "objects that the policy covers, or (for a policy that limits the webhook's own account) "
+    "lacks the validation action Deny; so the API server does not apply the policy as intended.",
     _RESTORE,
 )
 POLICY_CHANGED = Code(

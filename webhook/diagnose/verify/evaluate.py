@@ -39,12 +39,12 @@ MIXED_TRANSPORTS = Code(
 NOT_TESTED = Code(
     "NotTested",
     "An HCA of the fabric given with -c and --fabric has no result.",
-    "Run ib_write_bw -d HCA on each HCA that has no result.",
+    "Run ib_write_bw -d HCA for each HCA that has no result.",
 )
 NOT_USED = Code(
     "HcasNotUsed",
     "On the nodes where it ran, a collective did not use all of the fabric's HCAs, although it "
-    "had at least one GPU for each of them.",
+    "had at least one GPU for each HCA.",
     "Find the line `NET/IB : Using` in NCCL's log, and check NCCL_IB_HCA and the state of the "
     "HCAs that this line does not list.",
 )

@@ -89,8 +89,8 @@ QUICK = Code(
 )
 TOO_FEW_PEERS = Code(
     "NoPeers",
-    "The latency is not graded: fewer than three runs can be compared, and NVIDIA's test "
-    "ngc_multinode_perf has no limit that the latency meets.",
+    "The latency is not graded: fewer than three runs can be compared, and the latency is not "
+    "within a limit of NVIDIA's test ngc_multinode_perf.",
     "To compare latencies, pass the output of at least three runs.",
 )
 NOT_RDMA = Code(

@@ -20,13 +20,13 @@ from webhook.model.finding import Code, Finding
 
 AS_PEERS = Code(
     "AsPeers",
-    "The latency is within the spread of its peers: the runs of the same test on devices with the "
-    "same name or, if there are fewer than three such runs, on all devices.",
+    "The latency is in line with that of the run's peers: the runs of the same test on devices "
+    "with the same name or, if there are fewer than three such runs, on all devices.",
 )
 OUTLIER = Code(
     "Outlier",
-    "The run is worse than its peers: the other runs of the same test on devices with the same "
-    "name or, if there are fewer than three such runs, on all devices.",
+    "The run is worse than its peers: the other runs of the same test, on devices with the same "
+    "name or on all devices.",
     "Test each node of this run with other nodes, to find the slow port or cable.",
 )
 PEER_CODES = (AS_PEERS, OUTLIER)
@@ -150,7 +150,7 @@ def _ok_if_compared(result: BenchmarkResult, peers: _Peers | None) -> BenchmarkR
     if peers is None or finding.code != TOO_FEW_PEERS.code:
         return result
     text = (
-        f"{_latency_text(finding)}, within the spread of its peers, whose median is "
+        f"{_latency_text(finding)}, in line with that of the run's peers, whose median is "
         f"{peers.text('latency')}."
     )
     return result._replace(finding=AS_PEERS.finding("ok", text, location=finding.location))

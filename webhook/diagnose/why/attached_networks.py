@@ -18,7 +18,7 @@ from webhook.model.pod import at
 
 NETWORKS_NOT_ATTACHED = Code(
     "NetworksNotAttached",
-    "Nothing reports that the secondary networks of the running pod were attached: it has no "
+    "Nothing reports that the secondary networks of the running pod were attached: the pod has no "
     "annotation k8s.v1.cni.cncf.io/network-status.",
     "Ask the cluster administrator whether Multus is installed and running on the pod's node, "
     "and create the pod again once Multus runs there.",

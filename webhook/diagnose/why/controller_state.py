@@ -53,8 +53,8 @@ SCALED_TO_ZERO = Code(
 ENDED = Code(
     "Ended",
     "The controller has ended, and its pods have been deleted.",
-    "Read the controller's conditions with `kubectl describe` to see how it ended, then create it "
-    "again.",
+    "Read the controller's conditions with `kubectl describe` to see how it ended. If it should "
+    "run again, delete it, and create it again.",
 )
 MANAGED_ELSEWHERE = Code(
     "ManagedElsewhere",

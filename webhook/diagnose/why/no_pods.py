@@ -32,9 +32,9 @@ BEING_DELETED = Code(
     "The controller, an object that it created for its pods (such as the Job of a CronJob), or "
     "the namespace is being deleted, so there are no pods.",
     "Wait until the deletion is complete, then create the controller again (first the namespace, "
-    "if that was deleted). If you cannot wait, create the controller in another namespace. This is "
-    "not needed if only an object that the controller created is being deleted, such as the Job of "
-    "a CronJob: the controller creates the next one itself.",
+    "if that was deleted). If you cannot wait, create the controller in another namespace. If "
+    "only an object that the controller created is being deleted, such as the Job of a CronJob, "
+    "you need only wait: the controller creates the next one itself.",
 )
 WAITS_FOR_READY = Code(
     "WaitsForReady",

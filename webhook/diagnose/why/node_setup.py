@@ -25,7 +25,7 @@ NODE_NOT_READY = Code(
 )
 NOT_SET_UP = Code(
     "NotSetUp",
-    "The node cannot set up the pod's network, its volumes or its sandbox.",
+    "The node cannot set up the pod's network, volumes or sandbox.",
     "If the kubelet's message blames the pod, correct the pod. Otherwise, ask the cluster "
     "administrator about the node's network plugin, storage and container runtime.",
 )

@@ -34,7 +34,7 @@ OFFERED_NOWHERE = Code(
     "OfferedNowhere",
     "The pod is pending: it requests a resource that no node of the cluster offers.",
     "Check the resource's name. If it is right, ask the cluster administrator whether the device "
-    "plugin is running on the nodes.",
+    "plugin that offers it is running.",
 )
 TOO_LARGE = Code(
     "TooLarge",

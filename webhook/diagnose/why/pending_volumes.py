@@ -20,8 +20,8 @@ VOLUME_CLAIM_MISSING = Code(
     "VolumeClaimMissing",
     "The pod is pending: a PersistentVolumeClaim that it mounts does not exist, or is being "
     "deleted.",
-    "Create the claim; if the earlier claim of this name is still being deleted, wait until it is "
-    "gone first. The pod then starts automatically. If claimName is wrong, correct it in the "
+    "Create the claim; if the earlier claim of this name is still being deleted, first wait until "
+    "it is gone. The pod then starts automatically. If claimName is wrong, correct it in the "
     "pod's manifest or, for a workload, in the pod template, and create the pod again.",
 )
 VOLUME_CLAIM_UNBOUND = Code(

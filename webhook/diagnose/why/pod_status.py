@@ -43,7 +43,7 @@ KEPT_BY_FINALIZERS = Code(
 EVICTED = Code(
     "Evicted",
     "The kubelet evicted the pod, usually because the node ran short of memory or disk space.",
-    "Request as much memory and disk space as the job uses, and create the pod again.",
+    "Request as much memory and disk space as the pod uses, and create the pod again.",
 )
 RUNNING = Code("Running", "The pod is running.")
 SUCCEEDED = Code("Succeeded", "The pod has completed.")

@@ -28,9 +28,8 @@ from webhook.preview.workloads.templates import templates_of
 
 NOT_COMPARABLE = Code(
     "NotComparable",
-    "It is unknown what the webhook would decide today: the pod has the annotation "
-    "rdma.lab/status, so the webhook may have changed the pod, and the pod template could not be "
-    "read.",
+    "It is unknown what the webhook would decide today: the pod template could not be read, and "
+    "the webhook may have changed the pod, which has the annotation rdma.lab/status.",
     "Preview the manifest of the pod, or of its controller: `rdma-webhook preview -c FABRICS "
     "FILE`.",
 )

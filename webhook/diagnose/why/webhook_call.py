@@ -43,8 +43,8 @@ STATUS_UNREADABLE = Code(
     "StatusUnreadable",
     "The pod has an annotation rdma.lab/status that this version of rdma-webhook cannot read.",
     "Use the version of rdma-webhook that runs in the cluster. If that version cannot read the "
-    "status either, remove the annotation from the manifest that the pod was created from, and "
-    "create the pod again.",
+    "annotation either, remove the annotation from the manifest that the pod was created from, "
+    "and create the pod again.",
 )
 STATUS_NOT_OURS = Code(
     "StatusNotOurs",

@@ -75,7 +75,7 @@ def test_the_remedy_fits_the_obstacle(manifest: PodManifest, remedy: str) -> Non
     assert unknown == (
         f"{limited} If the nodes already raise the memlock limit, ask the cluster administrator to "
         "set `defaults.memlock` in the configuration: to unlimited if LimitMEMLOCK=infinity raises "
-        "it, to nri if the NRI ulimit-adjuster does."
+        "the limit, to nri if the NRI ulimit-adjuster does."
     )
 
 

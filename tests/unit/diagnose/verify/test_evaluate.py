@@ -245,7 +245,7 @@ def test_latencies_of_peers() -> None:
     evaluation = evaluated(*(latency(microseconds) for microseconds in (3.0, 3.1, 3.05, 3.2, 4.1)))
     assert codes(evaluation) == [("ok", "AsPeers")] * 4 + [("warning", "Outlier")]
     first = evaluation.results[0].finding
-    median = "within the spread of its peers, whose median is 3.1 µs (5 runs on mlx5_4)"
+    median = "in line with that of the run's peers, whose median is 3.1 µs (5 runs on mlx5_4)"
     assert (first.text, first.location.file) == (f"3 µs at 2 bytes, {median}.", "a")
     assert evaluation.results[4].finding.text == (
         "4.1 µs at 2 bytes. This is above the median of its peers, 3.1 µs (5 runs on mlx5_4)."
@@ -353,7 +353,7 @@ def test_the_text() -> None:
         "Gb/s, 96% of the expected 99.37 Gb/s.\n    expected: 99.37 Gb/s = --rate 100 × 0.994 "
         "payload share at MTU 4096\nOutput  c\n  ✔ The log shows RDMA, with GPUDirect RDMA. It "
         "contains no bandwidth measurement.\nAll runs\n  ? 1 HCA of the fabric has no result: "
-        "mlx5_1. [NotTested]\n    → Run ib_write_bw -d HCA on each HCA that has no result.\n\n✘ "
+        "mlx5_1. [NotTested]\n    → Run ib_write_bw -d HCA for each HCA that has no result.\n\n✘ "
         "error (PortDown): 2 ok, 1 unsure, 1 error\n"
     )
     assert "\x1b[" in verify_text(evaluation, color=True)

@@ -33,7 +33,7 @@ def test_the_whole_document() -> None:
     </testcase>
     <testcase classname="All runs" name="NotTested">
       <skipped message="NotTested: 1 HCA of the fabric has no result: mlx5_5. Run \
-ib_write_bw -d HCA on each HCA that has no result." />
+ib_write_bw -d HCA for each HCA that has no result." />
     </testcase>
   </testsuite>
 </testsuites>

@@ -96,7 +96,7 @@ def test_the_assumption_is_in_the_answer() -> None:
     )
     (finding,) = chapter_findings(explanation, "applied")[1:]
     assert (finding.level, finding.code) == ("info", "RootAssumed")
-    assert "kubectl exec POD -- id -u" in finding.text
+    assert "kubectl exec POD -c CONTAINER -- id -u" in finding.text
 
 
 def test_a_status_of_another_version() -> None:

@@ -17,8 +17,8 @@ MPI_OVER_TCP = Reason(
     "MPI moves the data of the ranks, and Open MPI's parameters pml and btl choose transports "
     "without RDMA.",
     remedy=(
-        "Remove pml and btl from the options of mpirun, and OMPI_MCA_pml and OMPI_MCA_btl from "
-        "env, so that Open MPI uses UCX."
+        "Remove pml and btl from the options of mpirun, and OMPI_MCA_pml and OMPI_MCA_btl from the "
+        "container's env and command, so that Open MPI uses UCX."
     ),
     rdma="no",
 )
@@ -27,8 +27,8 @@ MPI_OB1 = Reason(
     "MPI moves the data of the ranks without UCX; whether Open MPI's pml ob1 can use RDMA depends "
     "on the build of Open MPI.",
     remedy=(
-        "Remove pml from the options of mpirun, and OMPI_MCA_pml from env, so that Open MPI uses "
-        "UCX."
+        "Remove pml from the options of mpirun, and OMPI_MCA_pml from the container's env, so that "
+        "Open MPI uses UCX."
     ),
     rdma="unsure",
 )
@@ -55,7 +55,7 @@ MPI_PERHAPS_TCP = Reason(
 MPI_UCX_TLS = Reason(
     "MPIUcxTls",
     "MPI moves the data of the ranks over UCX, and UCX_TLS includes no RDMA transport.",
-    remedy="Add rc to UCX_TLS, or remove the variable.",
+    remedy="Make UCX_TLS include rc, or remove the variable.",
     rdma="no",
 )
 MPI_UNLESS_NCCL = Reason(

@@ -40,7 +40,7 @@ MOONCAKE_OVER_TCP = Reason(
 NVSHMEM_OVER_UCX = Reason(
     "NvshmemUcxTls",
     "NVSHMEM uses UCX, and UCX_TLS includes no RDMA transport.",
-    remedy="Add rc to UCX_TLS, or remove the variable.",
+    remedy="Make UCX_TLS include rc, or remove the variable.",
     rdma="no",
 )
 TRANSFER_REASONS = (NIXL_BACKEND, MOONCAKE_OVER_TCP, NVSHMEM_OVER_UCX, *DEVICE_LIST_REASONS)

@@ -41,7 +41,8 @@ FAILURES = (
         "/sys/class/infiniband_verbs/uverbs0",
         "The image has libibverbs, but lacks the userspace driver of the NIC.",
         "Add the userspace drivers to the image: on Debian and Ubuntu, they are in the package "
-        "ibverbs-providers; on Fedora and RHEL, in the package libibverbs.",
+        "ibverbs-providers; on Fedora and RHEL, in the package libibverbs, with the library "
+        "itself.",
         "rdma-core, libibverbs/init.c",
     ),
     KnownLine(
@@ -79,7 +80,8 @@ FAILURES = (
         "LockedMemoryOpenMpi", "failure", "memory", "trying to allocate some locked memory",
         re.compile(r"OpenFabrics|locked memory"),
         "initialize while trying to allocate some locked memory.  This typically can",
-        "Open MPI could not register memory, since the limit on locked memory is too low.",
+        "Open MPI could not register memory, typically because the limit on locked memory is too "
+        "low.",
         LIFT_MEMLOCK,
         "open-mpi/ompi, help-mpi-btl-openib.txt",
     ),
@@ -167,8 +169,9 @@ FAILURES = (
         "NoRdmaDevice", "failure", "verbs", "Unable to find the Infiniband/RoCE device", None,
         "Unable to find the Infiniband/RoCE device",
         "The container has no RDMA device that perftest can use.",
-        "Request the RDMA resource of the fabric. Without this resource, a container may see the "
-        "names of the devices, but cannot open the devices unless it is privileged.",
+        "Request the fabric's RDMA resource, or a claim from its ResourceClaimTemplate. Without "
+        "either, a container may see the names of the devices, but cannot open the devices unless "
+        "it is privileged.",
         "linux-rdma/perftest, src/perftest_resources.c",
     ),
     KnownLine(
@@ -214,7 +217,8 @@ FAILURES = (
     KnownLine(
         "SystemError", "failure", "nccl", "unhandled system error", None,
         "RuntimeError: NCCL error: unhandled system error (run with NCCL_DEBUG=INFO for details)",
-        "A call that NCCL made to the system or to a library failed; the line does not say which.",
+        "A call that NCCL made to the system or to a library failed; the line does not say which "
+        "call.",
         "Read the NCCL WARN lines above this line. If there are none, run the job again with "
         "NCCL_DEBUG=INFO.",
         "nccl, src/init.cc",
@@ -240,8 +244,8 @@ FAILURES = (
         "GidUnreadable", "failure", "gid", "read sgid of index", None,
         "can't read sgid of index 3",
         "The port has no GID with the requested index in the pod's network namespace.",
-        "On RoCE, attach one of the fabric's secondary networks to the pod, or set "
-        "hostNetwork: true. Then choose a GID that show_gids lists in the pod.",
+        "On RoCE, attach one of the fabric's secondary networks to the pod, or set hostNetwork: "
+        "true. Then choose the index of a GID that show_gids lists in the pod.",
         "rdma-core, libibverbs/examples/rc_pingpong.c",
     ),
     KnownLine(
@@ -256,9 +260,9 @@ FAILURES = (
         "RdmaCmFailed", "failure", "verbs", "cma event RDMA_CM_EVENT_",
         re.compile(r"cma event RDMA_CM_EVENT_\w{1,30}, error"),
         "cma event RDMA_CM_EVENT_ADDR_ERROR, error -19",
-        "The RDMA connection manager could not connect. With ADDR_ERROR or ROUTE_ERROR, the "
-        "server's address does not lead to an RDMA device; with REJECTED, usually no process is "
-        "listening on that address.",
+        "The RDMA connection manager could not connect. With ADDR_ERROR, the server's address "
+        "does not lead to an RDMA device; with ROUTE_ERROR, there is no path to the server; with "
+        "REJECTED, usually no process is listening on that address.",
         "Use the address of an interface of the RDMA device (ibdev2netdev names these interfaces), "
         "and start the server first.",
         "rdma-core, librdmacm/examples/rping.c",

@@ -25,7 +25,7 @@ TIMED_OUT = Code(
 )
 NO_PERFTEST = Code(
     "NoPerftest",
-    "The image has no ib_write_bw or ib_write_lat.",
+    "The image lacks ib_write_bw or ib_write_lat.",
     "Use an image with perftest, and name it with --image.",
 )
 PAIR_CODES = (TIMED_OUT, NO_PERFTEST)
