@@ -42,7 +42,8 @@ COLLECTIVE_UNGRADED = Code(
     "A collective ran over RDMA, but its bus bandwidth cannot be compared with the bandwidth of "
     "the HCAs.",
     "Run all_reduce_perf on at least two nodes with NCCL_DEBUG=INFO and messages of up to 1 GiB "
-    "(-e 1G), and give the rate of the HCAs with --rate GBPS or with -c FABRICS --fabric NAME.",
+    "(-e 1G), and give `verify judge` the rate of the HCAs, with --rate GBPS or with -c FABRICS "
+    "--fabric NAME.",
 )
 NO_GPU_DIRECT = Code(
     "NoGpuDirect",
