@@ -13,6 +13,8 @@ from webhook.config.findings import FILE_CODES, INVALID_FACTS
 from webhook.config.rules import RULES
 from webhook.decide.examine.fabric_choice import FABRIC_AMBIGUOUS
 from webhook.decide.mutations import MUTATIONS
+from webhook.decide.mutations.config_files import ANNOTATION_DIFFERS
+from webhook.decide.mutations.ipc_lock import POD_SECURITY
 from webhook.decide.reasons import DENIALS
 from webhook.diagnose.discover import codes as discover
 from webhook.diagnose.install import codes as install
@@ -41,8 +43,9 @@ _SEE_VERDICT = (
 )
 _MUTATION_NAMES = frozenset(mutation.name for mutation in MUTATIONS)
 _DENIED = "The webhook denies the pod: the pod is not created until the problem is corrected."
-#: Codes that always deny a pod; an ambiguous fabric does only if the site configures that.
-_DENIALS = frozenset(reason.code for reason in DENIALS if reason is not FABRIC_AMBIGUOUS)
+#: The codes that deny a pod only if this field of `defaults` is `deny`.
+_DENIED_BY_FIELD = {FABRIC_AMBIGUOUS.code: "onAmbiguous", POD_SECURITY.code: "podSecurity"}
+_DENIALS = frozenset(reason.code for reason in (*DENIALS, ANNOTATION_DIFFERS))
 #: The beginning of a rule, and that of the statement that a file breaks it.
 _IMPERATIVE = re.compile(r"\A(?:Reject|Warn about) (a configuration|a fabric|two fabrics) that ")
 _SUBJECTS = {
@@ -122,8 +125,9 @@ def _effect(rows: tuple[CodeRow, ...], rdma: Rdma | None) -> str:
     if rows[0].tool not in (_WEBHOOK, _PREVIEW):
         return ""
     code = rows[0].code.code
-    if code == FABRIC_AMBIGUOUS.code:
-        return f"{EFFECTS[rdma]} If `onAmbiguous` is `deny`, the webhook denies the pod instead."
+    if code in _DENIED_BY_FIELD:
+        field = f"defaults.{_DENIED_BY_FIELD[code]}"
+        return f"{EFFECTS[rdma]} If `{field}` is `deny`, the webhook denies the pod instead."
     if code in _DENIALS:
         return _DENIED
     if rdma == "no" and any(row.part in _MUTATION_NAMES for row in rows):

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
+from collections.abc import Iterator
+from importlib import import_module
+from pkgutil import iter_modules
 
 import pytest
 from jsonschema import Draft202012Validator
 
 from webhook.config.rules import RULES
 from webhook.config.rules.rule import Rule
+from webhook.decide import mutations
 from webhook.decide.fabric_variables import CHECK_ENV_FROM
 from webhook.decide.mutations import MUTATIONS
 from webhook.decide.reasons import DECISION_REASONS, REASONS_OUTSIDE_MUTATIONS, VERDICT_REASONS
@@ -24,10 +30,23 @@ from webhook.diagnose.tools.known_lines import KNOWN_LINES, KnownLine
 from webhook.diagnose.why.code_output import code_form, code_text, codes_text
 from webhook.diagnose.why.output import why_form, why_schema
 from webhook.diagnose.why.reasons import REASON_ROWS
+from webhook.model.decision import Rdma, Reason
 from webhook.preview.report.record import NOT_CALLED
 
 VALIDATOR = Draft202012Validator(json.loads(why_schema()))
 REASON_CODES = tuple(dict.fromkeys(row.reason.code for row in REASON_ROWS))
+
+
+def _reasons_of_failures() -> Iterator[Reason]:
+    """Yield the reasons of mutations that failed."""
+    for module_info in iter_modules(mutations.__path__, f"{mutations.__name__}."):
+        module = import_module(module_info.name)
+        for node in ast.walk(ast.parse(inspect.getsource(module))):
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "failed":
+                yield getattr(module, ast.unparse(node.args[1]))
+
+
+REASONS_OF_FAILURES = tuple(_reasons_of_failures())
 
 
 def remedies(code: str) -> set[str]:
@@ -110,11 +129,24 @@ def test_a_code_that_denies_a_pod() -> None:
     assert explain_code("InvalidAnnotation").effect.startswith("The webhook denies the pod")
 
 
-def test_a_code_that_denies_a_pod_only_if_configured() -> None:
-    """Its effect names both verdicts."""
-    effect = explain_code("FabricAmbiguous").effect
-    assert effect.startswith(EFFECTS["no"])
-    assert "`onAmbiguous` is `deny`" in effect
+@pytest.mark.parametrize("reason", REASONS_OF_FAILURES, ids=lambda reason: reason.code)
+def test_a_code_of_a_failed_mutation_denies_the_pod(reason: Reason) -> None:
+    """Its effect mentions the denial, with or without a condition."""
+    assert "the webhook denies the pod" in explain_code(reason.code).effect.lower()
+
+
+@pytest.mark.parametrize(
+    ("code", "rdma", "field"),
+    [
+        ("FabricAmbiguous", "no", "defaults.onAmbiguous"),
+        ("PodSecurity", "unsure", "defaults.podSecurity"),
+    ],
+)
+def test_a_code_that_denies_a_pod_only_if_configured(code: str, rdma: Rdma, field: str) -> None:
+    """Its effect names the verdict, and the field that makes it a denial."""
+    assert explain_code(code).effect == (
+        f"{EFFECTS[rdma]} If `{field}` is `deny`, the webhook denies the pod instead."
+    )
 
 
 @pytest.mark.parametrize(

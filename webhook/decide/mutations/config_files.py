@@ -184,7 +184,7 @@ LEFT_OUT = Reason(
         "Set the variable to the same literal value in all containers where sshd starts processes."
     ),
 )
-DIFFERS = Reason(
+ANNOTATION_DIFFERS = Reason(
     "AnnotationDiffers",
     f"The pod's own annotation {NCCL_CONF_ANNOTATION} differs from what the webhook would write, "
     "so the webhook denies the pod.",
@@ -308,7 +308,7 @@ def _add_file(draft: Draft, analysis: PodAnalysis, targets: list[Target]) -> boo
         )
     elif not obstacle and present not in (None, conf):
         message = f"annotation {NCCL_CONF_ANNOTATION} differs from the webhook's text; remove it"
-        draft.failed("", DIFFERS, message)
+        draft.failed("", ANNOTATION_DIFFERS, message)
     elif not obstacle and add_file_to_pod(draft, conf):
         draft.applied("", MOUNTED, f"added {file} to the pod, as an annotation and a volume")
     elif not obstacle:
@@ -338,7 +338,7 @@ MUTATION = Mutation(
     needs=RdmaAccess.FABRIC,
     reasons=(
         *(MOUNTED, PRESENT, NOT_NEEDED, NOT_CONFIGURED, USER_MOUNT, MENTIONED),
-        *(NAME_TAKEN, NO_ROOM, LEFT_OUT, DIFFERS, ANNOTATION_KEPT, ENV_DROPPED, UNUSED),
+        *(NAME_TAKEN, NO_ROOM, LEFT_OUT, ANNOTATION_DIFFERS, ANNOTATION_KEPT, ENV_DROPPED, UNUSED),
     ),
     mutate=mutate,
 )
