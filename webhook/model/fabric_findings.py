@@ -70,9 +70,9 @@ NODE_WITHOUT_FABRIC = Code(
     "NodeWithoutFabric",
     "Some nodes offer GPUs or RDMA resources, or have a label that a fabric requires, but belong "
     "to no fabric.",
-    "If a node should belong to the fabric that the finding names as nearest, add or correct the "
-    "label that the finding names, or make the node offer one of the resources that the finding "
-    "names. If its labels and resources are right, extend that fabric's `match` instead.",
+    "If a node should belong to the fabric that the finding names as nearest, correct its labels, "
+    "or make it offer a resource that the finding names. If its labels and resources are right, "
+    "extend that fabric's `match` instead.",
 )
 NODE_IN_SEVERAL_FABRICS = Code(
     "NodeInSeveralFabrics",

@@ -55,7 +55,7 @@ INVENTORY = FabricInventory(
 
 def test_the_table_and_the_findings() -> None:
     """A line for each fabric, each problem, and each kind of node outside."""
-    lines = fabrics_text(INVENTORY, width=220).splitlines()
+    lines = fabrics_text(INVENTORY, width=240).splitlines()
     assert [re.split(" {2,}", line) for line in lines[:3]] == [
         ["fabric", "nodes", "GPUs", "RDMA resources", "free", "node names"],
         [
