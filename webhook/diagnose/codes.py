@@ -27,6 +27,7 @@ from webhook.errors import WebhookError
 from webhook.model import fabric_findings
 from webhook.model.decision import Rdma, Reason
 from webhook.model.finding import Code
+from webhook.model.names import enumerated
 from webhook.model.nearest import nearest
 from webhook.preview.report.record import NOT_CALLED
 
@@ -141,4 +142,4 @@ def unknown_code(word: str) -> str:
     matches = nearest(word, _BY_LOWER.values(), limit=3, compared=len(_BY_LOWER))
     if not matches:
         return f"{message} (rdma-webhook why --codes lists all codes)"
-    return f"{message}; did you mean {' or '.join(matches)}?"
+    return f"{message}; did you mean {enumerated(matches, 'or')}?"

@@ -210,6 +210,13 @@ def test_known_lines_are_codes_too(known_line: KnownLine) -> None:
     ("word", "message"),
     [
         ("FabricAmbigous", "'FabricAmbigous' is not a code; did you mean FabricAmbiguous?"),
+        (
+            "annotationdiffer",
+            (
+                "'annotationdiffer' is not a code; did you mean AnnotationDiffers, Annotations or "
+                "AnnotationKeys?"
+            ),
+        ),
         ("Xyzzy", "'Xyzzy' is not a code (rdma-webhook why --codes lists all codes)"),
     ],
 )
