@@ -117,7 +117,7 @@ NAMESPACE_FABRIC = Reason(
 OTHER_INJECTOR = Reason(
     "OtherInjector",
     "The pod also requests RDMA from another webhook, so resources may be added twice.",
-    remedy="Remove the annotation with which the pod requests RDMA from the other webhook.",
+    remedy="Remove the annotation that asks the other webhook for RDMA.",
 )
 OTHER_CONFIGURATION = Reason(
     "OtherConfiguration",

@@ -46,6 +46,7 @@ _MUTATION_NAMES = frozenset(mutation.name for mutation in MUTATIONS)
 _DENIED = "The webhook denies the pod: the pod is not created until the problem is corrected."
 #: The codes that deny a pod only if this field of `defaults` is `deny`.
 _DENIED_BY_FIELD = {FABRIC_AMBIGUOUS.code: "onAmbiguous", POD_SECURITY.code: "podSecurity"}
+#: The codes that deny a pod in any case, unless they are above.
 _DENIALS = frozenset(reason.code for reason in (*DENIALS, ANNOTATION_DIFFERS))
 #: The beginning of a rule, and that of the statement that a file breaks it.
 _IMPERATIVE = re.compile(r"\A(?:Reject|Warn about) (a configuration|a fabric|two fabrics) that ")

@@ -68,7 +68,7 @@ VIRTUAL_GPU = frozenset(
 FOREIGN_NIC_RESOURCES = (
     "vpc.amazonaws.com/efa",  # AWS Elastic Fabric Adapter: libfabric, no verbs names
     "*/*sriov*",  # the SR-IOV network device plugin's usual names
-    "*/hostdev*",  # NVIDIA network operator, host-device network
+    "*/hostdev*",  # NVIDIA Network Operator, host-device network
     "*/rdma[-_]vf*",  # the same operator's SR-IOV examples: nvidia.com/rdma-vf
     "openshift.io/*",  # RESOURCE_PREFIX of the SR-IOV Network Operator
     "mellanox.com/*",  # the prefix in the examples of the SR-IOV network device plugin

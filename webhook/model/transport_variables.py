@@ -63,7 +63,7 @@ def provider_without_rdma(user_env: UserEnv, name: str) -> str:
     return value if providers and providers <= _TCP_PROVIDERS else ""
 
 
-#: The variables by which SGLang and TensorRT-LLM choose NIXL's backend (SGLang 0.5,
+#: The variables that choose NIXL's backend in SGLang and TensorRT-LLM (SGLang 0.5,
 #: srt/environ.py; TensorRT-LLM 1.0, docs/source/features/disagg-serving.md).
 NIXL_BACKENDS = ("SGLANG_DISAGGREGATION_NIXL_BACKEND", "TRTLLM_NIXL_KVCACHE_BACKEND")
 

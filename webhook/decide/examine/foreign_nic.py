@@ -42,7 +42,7 @@ FOREIGN_NIC = Reason(
         "If the NIC belongs to a fabric that does not list it, set rdma.lab/fabric to the name of "
         'that fabric, and rdma.lab/devices to "0". If the pod is meant to use this NIC instead of '
         "a fabric's NIC, no action is needed. Otherwise, remove the resource, claim, annotation or "
-        "variable by which the pod uses this NIC."
+        "variable that the pod uses for this NIC."
     ),
     rdma="unsure",
 )

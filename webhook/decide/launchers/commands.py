@@ -209,8 +209,8 @@ def _word_path(index: int, split: int) -> Path:
 # The names of launchers: a single table for MPI's, the source of all search terms.
 #
 # `mpirun.real` is what a site's own `mpirun` wraps, as in Horovod's images. Torchrun and srun are
-# not listed: the first starts processes in its own container, and the second is Slurm's, of which
-# only `--export` is read (settings/launch_options.py).
+# not listed: the first starts processes in its own container, and the second is Slurm's: only its
+# `--export` is read (settings/launch_options.py).
 
 #: "" if the name is ambiguous: `mpirun` is Open MPI's, MPICH's, Intel MPI's or a site's script.
 MpiImplementation = Literal["", "Open MPI", "another MPI"]

@@ -23,8 +23,8 @@ GPU_MODEL_UNKNOWN = Reason(
     "The pod selects a GPU model, but whether the pod's fabric has nodes with it is unknown.",
     remedy=(
         "If the fabric has such nodes, set rdma.lab/fabric on the pod to the name of the fabric, "
-        "or ask the cluster administrator to add to the fabric's nodeLabels the node label by "
-        "which the pod selects the GPU model. Otherwise, select a GPU model that the fabric has."
+        "or ask the cluster administrator to list, in the fabric's nodeLabels, the node label that "
+        "the pod uses to select the GPU model. Otherwise, select a GPU model that the fabric has."
     ),
     rdma="unsure",
 )

@@ -89,8 +89,8 @@ QUICK = Code(
 )
 TOO_FEW_PEERS = Code(
     "NoPeers",
-    "The latency is not graded: fewer than three runs can be compared, and the latency is above "
-    "the limit of NVIDIA's test ngc_multinode_perf, or this test has no limit for it.",
+    "The latency is not graded: fewer than three runs can be compared, and either the latency is "
+    "above the limit of NVIDIA's test ngc_multinode_perf, or that test has no limit for it.",
     "To compare latencies, pass the output of at least three runs.",
 )
 NOT_RDMA = Code(

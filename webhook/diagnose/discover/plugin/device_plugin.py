@@ -27,8 +27,8 @@ from webhook.text.escape import visible
 # mounts all devices that fit. So a resource whose selectors fit devices of another fabric's nodes
 # would be offered there, too.
 
-#: How many pods of a node can have the resource at once: 63, as in the examples of NVIDIA's network
-#: operator; nodes run 110 pods at most by default.
+#: How many pods of a node can have the resource at once: 63, as in the examples of NVIDIA's Network
+#: Operator; nodes run 110 pods at most by default.
 _PODS = 63
 _SECONDS = 300
 _PREFIX = "rdma/"

@@ -395,7 +395,7 @@ function changed() {
   say("remark", "");
 }
 
-/** Preview another text, of which no pod is taken to have opted in.
+/** Preview another text, without assuming that a pod of it has opted in.
  * @param {string} text */
 function replaceText(text) {
   enable.checked = false;
